@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Builds the images of deploy/images (all, or the named ones) where their inputs changed; the convention stands in deploy/images/README.md.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+base=drover/base:trixie
+export DOCKER_BUILDKIT=0
+
+scripts/docker.sh
+# Two builders at once would do the same work twice.
+exec 8>"${TMPDIR:-/tmp}/drover-images.lock"
+flock 8
+scripts/base-image.sh 8>&-
+base_id=$(docker image inspect -f '{{.Id}}' "$base")
+
+# header NAME KEY: the value of the "# KEY: value" comment at the head of an image's Dockerfile.
+header() { sed -n "/^[^#]/q; s/^# $2: *//p" "deploy/images/$1/Dockerfile"; }
+
+# inputs NAME: a hash over everything that decides what the image holds.
+inputs() {
+  local name=$1 need
+  local -a paths=("deploy/images/$name")
+  read -r -a extra <<<"$(header "$name" context)"
+  paths+=("${extra[@]}")
+  {
+    echo "$base_id"
+    for need in $(header "$name" needs); do docker image inspect -f '{{.Id}}' "$(header "$need" tag)"; done
+    find "${paths[@]}" -type f -printf '%m %p\0' | sort -zu | while IFS= read -r -d '' line; do
+      printf '%s ' "$line"
+      sha256sum <"${line#* }"
+    done
+  } | sha256sum | cut -d' ' -f1
+}
+
+# context NAME: writes the build context as a tar.
+context() {
+  local paths
+  paths=$(header "$1" context)
+  if [ -z "$paths" ]; then
+    tar -C "deploy/images/$1" -c .
+  else
+    # shellcheck disable=SC2086 # the header is a list of paths
+    tar -c $paths "deploy/images/$1/Dockerfile"
+  fi
+}
+
+declare -A done_already=()
+
+build() {
+  local name=$1 need tag hash dockerfile started log
+  if [ -n "${done_already[$name]:-}" ]; then return; fi
+  done_already[$name]=1
+  if [ ! -f "deploy/images/$name/Dockerfile" ]; then
+    echo "images: there is no deploy/images/$name/Dockerfile; there are: $(names)" >&2
+    exit 2
+  fi
+  for need in $(header "$name" needs); do build "$need"; done
+  tag=$(header "$name" tag)
+  hash=$(inputs "$name")
+  if [ "$(docker image inspect -f '{{index .Config.Labels "drover.inputs"}}' "$tag" 2>/dev/null)" = "$hash" ]; then return; fi
+  dockerfile=Dockerfile
+  if [ -n "$(header "$name" context)" ]; then dockerfile=deploy/images/$name/Dockerfile; fi
+  echo "images: building $tag"
+  started=$SECONDS
+  log=$(mktemp)
+  if ! context "$name" | docker build --force-rm -t "$tag" -f "$dockerfile" --build-arg "BASE=$base" --label "drover.inputs=$hash" - >"$log" 2>&1 8>&-; then
+    tail -n 40 "$log" >&2
+    echo "images: $tag failed; the whole log is in $log" >&2
+    exit 1
+  fi
+  rm -f "$log"
+  echo "images: built $tag in $((SECONDS - started)) s"
+}
+
+names() { for file in deploy/images/*/Dockerfile; do basename "$(dirname "$file")"; done | tr '\n' ' '; }
+
+if [ $# -gt 0 ]; then wanted=("$@"); else read -r -a wanted <<<"$(names)"; fi
+for name in "${wanted[@]}"; do build "$name"; done
