@@ -1,0 +1,3 @@
+module drover/init
+
+go 1.24

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+type runRequest struct {
+	Phase string   `json:"phase"`
+	Argv  []string `json:"argv"`
+	Env   []string `json:"env"`
+	Cwd   string   `json:"cwd"`
+	// DrainMs is how long output of processes that outlive the program is waited for.
+	DrainMs int `json:"drain_ms"`
+}
+
+type killRequest struct {
+	Signal int `json:"signal"`
+}
+
+type exitReport struct {
+	Phase string `json:"phase"`
+	// Code is set when the program exited by itself, Signal when a signal ended it.
+	Code   *int `json:"code,omitempty"`
+	Signal *int `json:"signal,omitempty"`
+	// Error is set when the program could not be started at all.
+	Error        string `json:"error,omitempty"`
+	UserMicros   int64  `json:"user_us"`
+	SystemMicros int64  `json:"system_us"`
+	MaxRssBytes  int64  `json:"max_rss_bytes"`
+	WallMicros   int64  `json:"wall_us"`
+	// OomKills counts what the kernel killed in this container for memory during the phase.
+	OomKills int64 `json:"oom_kills"`
+	// Stray tells that processes were still there after the program and the drain time.
+	Stray bool `json:"stray"`
+}
+
+const sweepLimit = 5 * time.Second
+
+type phase struct {
+	request runRequest
+	procs   *processes
+	out     *frameWriter
+	stdin   chan []byte // nil payload closes
+	over    chan struct{}
+
+	output [2]*os.File
+	pumps  sync.WaitGroup
+}
+
+// startPhase returns nil after it has reported why the program could not be started.
+func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase, error) {
+	ph := &phase{request: request, procs: procs, out: out, stdin: make(chan []byte, stdinWindow+1), over: make(chan struct{})}
+	theirs, ours, err := pipes()
+	if err != nil {
+		return nil, ph.failed(err)
+	}
+	oomBefore := oomKills()
+	began := time.Now()
+	group, exited, err := procs.start(request.Argv, &syscall.ProcAttr{
+		Dir:   request.Cwd,
+		Env:   request.Env,
+		Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	for _, fd := range theirs {
+		syscall.Close(fd)
+	}
+	if err != nil {
+		for _, file := range ours {
+			file.Close()
+		}
+		return nil, ph.failed(err)
+	}
+	if err := out.report(frameStarted, startedReport{Phase: request.Phase}); err != nil {
+		return nil, err
+	}
+	ph.output = [2]*os.File{ours[1], ours[2]}
+	ph.pumps.Add(2)
+	go ph.pump(ours[1], frameStdout)
+	go ph.pump(ours[2], frameStderr)
+	go ph.feed(ours[0])
+	go ph.finish(exited, group, began, oomBefore)
+	return ph, nil
+}
+
+func (ph *phase) failed(err error) error {
+	return ph.out.report(frameExit, exitReport{Phase: ph.request.Phase, Error: err.Error()})
+}
+
+func (ph *phase) pump(from *os.File, kind byte) {
+	defer ph.pumps.Done()
+	buffer := make([]byte, dataChunk)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 && ph.out.write(kind, buffer[:n]) != nil {
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// feed passes input on. A program that closed its input or never reads it costs nothing but the
+// window: what it does not take is dropped when it ends.
+func (ph *phase) feed(to *os.File) {
+	defer to.Close()
+	broken := false
+	for {
+		select {
+		case payload := <-ph.stdin:
+			if payload == nil {
+				to.Close()
+				broken = true
+				continue
+			}
+			if !broken {
+				_, err := to.Write(payload)
+				broken = err != nil
+			}
+			if ph.out.write(frameStdinAck, nil) != nil {
+				return
+			}
+		case <-ph.over:
+			return
+		}
+	}
+}
+
+func (ph *phase) finish(exited <-chan syscall.WaitStatus, group int, began time.Time, oomBefore int64) {
+	status := <-exited
+	wall := time.Since(began)
+	drained := make(chan struct{})
+	go func() { ph.pumps.Wait(); close(drained) }()
+	select {
+	case <-drained:
+	case <-time.After(time.Duration(ph.request.DrainMs) * time.Millisecond):
+	}
+	ph.procs.reap()
+	stray := everyProcess(0, group) == nil
+	if !ph.procs.sweep(group, sweepLimit) || os.Getpid() != 1 {
+		// A process that could not be killed may hold the pipe for ever; the read is then cut.
+		ph.cutOutput()
+	}
+	// With every writer gone the pipes end, however slowly the host takes what they still hold.
+	<-drained
+	spent := ph.procs.used()
+	report := exitReport{
+		Phase: ph.request.Phase, UserMicros: spent.userMicros, SystemMicros: spent.systemMicros,
+		MaxRssBytes: spent.maxRssBytes, WallMicros: wall.Microseconds(), OomKills: oomKills() - oomBefore, Stray: stray,
+	}
+	if status.Signaled() {
+		number := int(status.Signal())
+		report.Signal = &number
+	} else {
+		code := status.ExitStatus()
+		report.Code = &code
+	}
+	ph.output[0].Close()
+	ph.output[1].Close()
+	close(ph.over)
+	_ = ph.out.report(frameExit, report)
+}
+
+func (ph *phase) cutOutput() {
+	deadline := time.Now().Add(time.Second)
+	_ = errors.Join(ph.output[0].SetReadDeadline(deadline), ph.output[1].SetReadDeadline(deadline))
+}
+
+// pipes makes the program's ends (blocking, index 0 to 2) and ours (polled, no thread waits).
+func pipes() (theirs [3]int, ours [3]*os.File, err error) {
+	for i := range theirs {
+		var pair [2]int
+		if err = syscall.Pipe2(pair[:], syscall.O_CLOEXEC); err != nil {
+			return theirs, ours, err
+		}
+		mine := pair[0]
+		theirs[i] = pair[1]
+		if i == 0 {
+			theirs[i], mine = pair[0], pair[1]
+		}
+		if err = syscall.SetNonblock(mine, true); err != nil {
+			return theirs, ours, err
+		}
+		ours[i] = os.NewFile(uintptr(mine), "pipe")
+	}
+	return theirs, ours, nil
+}
+
+func procPath(pid int, name string) string {
+	return "/proc/" + strconv.Itoa(pid) + "/" + name
+}
