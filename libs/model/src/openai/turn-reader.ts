@@ -1,0 +1,98 @@
+import { decisionOf } from "../decision.ts";
+import type { ModelEvent, ModelReply } from "../gateway.ts";
+import type { ModelUsage } from "../usage.ts";
+import { ToolCallAssembly, type ToolCallDelta } from "./tool-call-assembly.ts";
+import { usageOf } from "./wire-usage.ts";
+
+/** A streamed chunk; every part may be missing or null. */
+export interface WireChunk {
+  readonly model?: unknown;
+  readonly usage?: unknown;
+  readonly choices?: readonly (WireChoice | null)[] | null;
+}
+
+interface WireChoice {
+  readonly index?: number | null;
+  readonly delta?: Readonly<Record<string, unknown>> | null;
+  readonly finish_reason?: string | null;
+}
+
+/** Reads the chunks of one turn: turns each into events and gathers what the reply needs. */
+export class TurnReader {
+  readonly #calls = new ToolCallAssembly();
+  #text = "";
+  #refusal = "";
+  #reasoning = "";
+  #argumentText = "";
+  #finishReason: string | undefined;
+  #usage: ModelUsage | undefined;
+  #model = "";
+
+  /** The events of one chunk, in order. Only the choice 0 is read. */
+  *read(chunk: WireChunk): Generator<ModelEvent> {
+    if (typeof chunk.model === "string" && chunk.model !== "") this.#model = chunk.model;
+    this.#usage = usageOf(chunk.usage) ?? this.#usage;
+    const choice = chunk.choices?.find((candidate) => (candidate?.index ?? 0) === 0);
+    if (choice === undefined || choice === null) return;
+    if (choice.delta) yield* this.#delta(choice.delta);
+    if (choice.finish_reason) this.#finishReason = choice.finish_reason;
+  }
+
+  /** True once the provider said that the turn is over; without it nothing of the turn may be used. */
+  get finished(): boolean {
+    return this.#finishReason !== undefined;
+  }
+
+  /** The last event. `estimate` counts the tokens of a text; it is used when no usage was reported. */
+  reply(requestedModel: string, promptTokens: () => number, estimate: (text: string) => number): ModelReply {
+    const finishReason = this.#finishReason ?? "";
+    const turn = { text: this.#text, refusal: this.#refusal, toolCalls: this.#calls.finish(), finishReason };
+    return {
+      type: "decision",
+      decision: decisionOf(turn),
+      usage: this.#usage ?? this.#estimated(promptTokens, estimate),
+      model: this.#model === "" ? requestedModel : this.#model,
+      finishReason,
+    };
+  }
+
+  *#delta(delta: Readonly<Record<string, unknown>>): Generator<ModelEvent> {
+    const reasoning = reasoningOf(delta);
+    if (reasoning !== "") {
+      this.#reasoning += reasoning;
+      yield { type: "reasoning", text: reasoning };
+    }
+    const text = textOf(delta.content);
+    if (text !== "") {
+      this.#text += text;
+      yield { type: "text", text };
+    }
+    this.#refusal += textOf(delta.refusal);
+    const calls = Array.isArray(delta.tool_calls) ? (delta.tool_calls as (ToolCallDelta | null)[]) : [];
+    for (const call of calls) {
+      const added = call === null ? undefined : this.#calls.add(call);
+      if (added === undefined) continue;
+      this.#argumentText += added.argumentsDelta;
+      yield { type: "tool_call", ...added };
+    }
+  }
+
+  #estimated(promptTokens: () => number, estimate: (text: string) => number): ModelUsage {
+    const reasoningTokens = estimate(this.#reasoning);
+    const outputTokens =
+      reasoningTokens + estimate(this.#text) + estimate(this.#refusal) + estimate(this.#argumentText);
+    return { inputTokens: promptTokens(), outputTokens, cachedInputTokens: 0, reasoningTokens, estimated: true };
+  }
+}
+
+/** Text as a string or as an array of text parts. */
+function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.map((part) => (typeof part?.text === "string" ? part.text : "")).join("");
+}
+
+/** The first of the fields that providers use for reasoning; some send the same text in two of them. */
+function reasoningOf(delta: Readonly<Record<string, unknown>>): string {
+  return textOf(delta.reasoning_content) || textOf(delta.reasoning) || textOf(delta.reasoning_details);
+}
