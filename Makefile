@@ -45,13 +45,41 @@ check: setup ## Format, lint, types, protos, generated code, unused code and uni
 	npm run -s unused
 	npm run -s test:unit
 
+# ---- Run
+.PHONY: demo up down viewer
+# The demo runs without a Docker daemon too (executions are then unavailable, and it says so).
+demo: setup viewer ## The main job on the embedded profile (PROFILE=distributed for the other one)
+	@if scripts/docker.sh; then scripts/images.sh sandbox-python sandbox-javascript sandbox-bash $(if $(filter distributed,$(PROFILE)),postgres nats); \
+	elif [ $$? != 3 ]; then exit 1; fi
+	@npm run -s demo -- $(PROFILE)
+
+up: setup viewer images ## Start the distributed profile: Postgres and NATS in containers, six service processes
+	@npm run -s up
+
+down: setup ## End what `make up` started, its data included
+	@npm run -s down
+
+VIEWER := viewer/dist/index.html
+viewer: setup $(VIEWER) ## Build the trace viewer where its sources changed
+$(VIEWER): $(shell find viewer proto/gen -type f -not -path '*/dist/*' -not -path '*/node_modules/*')
+	@echo "viewer: building"
+	@npm run -s build -w viewer
+
 # ---- Tests
-.PHONY: test-it test-e2e
+.PHONY: test test-it test-e2e browser bench
+test: check test-it test-e2e ## Everything, with all set-up: check, integration tests, end-to-end tests
+
 test-it: setup images ## Integration tests against real Postgres, NATS and Docker
 	npm run -s test:it
 
-test-e2e: setup images ## The running suite, driven from outside
+test-e2e: setup images viewer browser ## The running suite, driven from outside
 	npm run -s test:e2e
+
+browser: ## Make sure a Chromium is there for the viewer's test (installs one as root on Debian)
+	@scripts/browser.sh
+
+bench: setup ## Run a benchmark (NAME=rpc-echo) and write bench/results/NAME.json
+	@npx node bench/src/$(NAME).ts
 
 # ---- Data
 .PHONY: migrate clean

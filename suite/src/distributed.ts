@@ -1,0 +1,163 @@
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Environment } from "@drover/runtime";
+import { type DataFolder, openDataFolder } from "./data-folder.ts";
+import { serviceEnvironment } from "./service-environment.ts";
+import { defaultPorts, type ServiceName, serviceNames } from "./service-names.ts";
+import { spawnService, untilReady } from "./service-process.ts";
+
+const postgresPort = 7732;
+const natsPort = 7742;
+const startTimeoutMs = 60_000;
+
+/** What `make up` started, as it stands in the data folder for `make down`. */
+interface UpRecord {
+  readonly password: string;
+  /** Container ids by name. */
+  readonly containers: Record<string, string>;
+  readonly processes: Partial<Record<ServiceName, number>>;
+}
+
+/**
+ * Starts what is missing of the distributed profile: Postgres and NATS in containers, six services as
+ * processes on their default ports that outlive this one. Calling it again starts again what has
+ * ended. Returns the gateway's URL.
+ */
+export async function up(
+  dataFolder: string,
+  environment: Environment,
+  say: (line: string) => void,
+): Promise<{ readonly url: string; readonly keyFile: string }> {
+  const folder = await openDataFolder(dataFolder);
+  const record = readRecord(folder) ?? { password: randomBytes(16).toString("hex"), containers: {}, processes: {} };
+  const containers = { ...record.containers };
+  containers.postgres = ensureContainer(containers.postgres, [
+    ...["-p", `127.0.0.1:${postgresPort}:5432`, "-e", `POSTGRES_PASSWORD=${record.password}`, "drover/postgres:17"],
+  ]);
+  containers.nats = ensureContainer(containers.nats, ["-p", `127.0.0.1:${natsPort}:4222`, "drover/nats:2"]);
+  writeRecord(folder, { ...record, containers });
+  say(`Postgres on port ${postgresPort}, NATS on port ${natsPort}`);
+  await untilPostgresAnswers(containers.postgres);
+
+  const processes = { ...record.processes };
+  const missing = serviceNames.filter((name) => !isAlive(processes[name]));
+  for (const name of missing) processes[name] = spawnDetached(name, folder, environment, record.password);
+  writeRecord(folder, { ...record, containers, processes });
+  await Promise.all(
+    missing.map((name) =>
+      untilReady(name, adminAddress(name), {
+        timeoutMs: startTimeoutMs,
+        logFile: logFile(folder, name),
+        isAlive: () => isAlive(processes[name]),
+      }),
+    ),
+  );
+  for (const name of serviceNames) say(`${name.padEnd(12)} port ${defaultPorts[name]}, process ${processes[name]}`);
+  return { url: `http://localhost:${defaultPorts.gateway}`, keyFile: folder.keyFile };
+}
+
+/** Ends what {@link up} started: the services with SIGTERM, then the containers with their data. */
+export async function down(dataFolder: string, say: (line: string) => void): Promise<void> {
+  const folder = await openDataFolder(dataFolder);
+  const record = readRecord(folder);
+  if (record === undefined) return say("Nothing of the distributed profile runs.");
+  for (const name of serviceNames.toReversed()) {
+    const pid = record.processes[name];
+    if (pid !== undefined && (await endDetached(pid))) say(`${name} ended`);
+  }
+  for (const id of Object.values(record.containers)) docker("rm", "--force", "--volumes", id);
+  rmSync(recordFile(folder));
+  rmSync(folder.keyFile, { force: true });
+  say("Containers removed");
+}
+
+function spawnDetached(name: ServiceName, folder: DataFolder, environment: Environment, password: string): number {
+  mkdirSync(join(folder.path, "logs"), { recursive: true });
+  const addresses = Object.fromEntries(serviceNames.map((each) => [each, `127.0.0.1:${defaultPorts[each]}`]));
+  const parts = {
+    environment,
+    databaseUrl: `postgres://postgres:${password}@127.0.0.1:${postgresPort}/postgres`,
+    natsUrl: `nats://127.0.0.1:${natsPort}`,
+    keys: folder.keys,
+    keyFile: folder.keyFile,
+  };
+  const listen = { rpc: `127.0.0.1:${defaultPorts[name]}`, admin: adminAddress(name) };
+  const child = spawnService(name, serviceEnvironment(name, parts, listen, addresses), {
+    logFile: logFile(folder, name),
+    detached: true,
+  });
+  if (child.pid === undefined) throw new Error(`${name} could not be started.`);
+  return child.pid;
+}
+
+function adminAddress(name: ServiceName): string {
+  return `127.0.0.1:${defaultPorts[name] + 100}`;
+}
+
+function logFile(folder: DataFolder, name: ServiceName): string {
+  return join(folder.path, "logs", `${name}.log`);
+}
+
+function ensureContainer(id: string | undefined, run: readonly string[]): string {
+  if (id !== undefined && docker("ps", "--quiet", "--no-trunc", "--filter", `id=${id}`) !== "") return id;
+  return docker("run", "--detach", "--label", "drover.suite=distributed", ...run);
+}
+
+async function untilPostgresAnswers(id: string): Promise<void> {
+  const until = performance.now() + startTimeoutMs;
+  for (;;) {
+    try {
+      docker("exec", id, "pg_isready", "--host=127.0.0.1", "--quiet");
+      return;
+    } catch (error) {
+      if (performance.now() > until) throw new Error("Postgres did not start; see docker logs.", { cause: error });
+      await sleep(200);
+    }
+  }
+}
+
+async function endDetached(pid: number): Promise<boolean> {
+  if (!isAlive(pid)) return false;
+  process.kill(pid, "SIGTERM");
+  for (let waited = 0; isAlive(pid); waited += 100) {
+    if (waited === 25_000) process.kill(pid, "SIGKILL");
+    await sleep(100);
+  }
+  return true;
+}
+
+/** True while the process is one of our services; a reused process id is somebody else's. */
+function isAlive(pid: number | undefined): boolean {
+  if (pid === undefined) return false;
+  try {
+    const command = execFileSync("ps", ["-o", "stat=,args=", "-p", String(pid)], { encoding: "utf8" });
+    return !command.startsWith("Z") && command.includes("/services/");
+  } catch {
+    return false;
+  }
+}
+
+function docker(...command: readonly string[]): string {
+  return execFileSync("docker", command, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
+}
+
+function recordFile(folder: DataFolder): string {
+  return join(folder.path, "distributed.json");
+}
+
+function readRecord(folder: DataFolder): UpRecord | undefined {
+  try {
+    const record: UpRecord = JSON.parse(readFileSync(recordFile(folder), "utf8"));
+    return record;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function writeRecord(folder: DataFolder, record: UpRecord): void {
+  writeFileSync(recordFile(folder), JSON.stringify(record, null, 2), { mode: 0o600 });
+}

@@ -1,0 +1,72 @@
+import { type Bus, createInProcessBus } from "@drover/bus";
+import { startGateway } from "@drover/gateway/wiring";
+import { startMemory } from "@drover/memory/wiring";
+import { startOrchestrator } from "@drover/orchestrator/wiring";
+import { startEmbeddedPostgres } from "@drover/postgres";
+import { startRag } from "@drover/rag/wiring";
+import type { Environment, RunningService } from "@drover/runtime";
+import { startSandbox } from "@drover/sandbox/wiring";
+import { startTrace } from "@drover/trace/wiring";
+import { openDataFolder } from "./data-folder.ts";
+import { type SuiteParts, serviceEnvironment } from "./service-environment.ts";
+import { type ServiceName, serviceNames } from "./service-names.ts";
+
+type Start = (environment: Environment, shared: { readonly bus: Bus }) => Promise<RunningService>;
+
+const starts: Readonly<Record<ServiceName, Start>> = {
+  sandbox: startSandbox,
+  rag: startRag,
+  memory: startMemory,
+  trace: startTrace,
+  orchestrator: startOrchestrator,
+  gateway: startGateway,
+};
+
+/** A suite that serves; disposing of it drains the services in reverse order. */
+export interface RunningSuite extends AsyncDisposable {
+  /** Base URL of the gateway, e.g. `http://localhost:7700`. */
+  readonly url: string;
+  readonly addresses: Readonly<Record<ServiceName, string>>;
+  /** Where the first API key was written. */
+  readonly keyFile: string;
+}
+
+/**
+ * Starts the six services in this process, each on a port of its own with real gRPC between them, on
+ * an embedded Postgres and an in-process bus. Only the gateway's port is chosen (`gatewayListen`).
+ * Rejects, with everything given back, when one of them cannot start.
+ */
+export async function startEmbeddedSuite(options: {
+  readonly dataFolder: string;
+  readonly environment: Environment;
+  readonly gatewayListen: string;
+}): Promise<RunningSuite> {
+  await using started = new AsyncDisposableStack();
+  const folder = await openDataFolder(options.dataFolder);
+  const postgres = started.use(await startEmbeddedPostgres({ dataDir: folder.database }));
+  const bus = started.use(createInProcessBus());
+  const parts: SuiteParts = {
+    environment: { DATABASE_POOL_MAX: "4", ...options.environment },
+    databaseUrl: postgres.url,
+    keys: folder.keys,
+    keyFile: folder.keyFile,
+  };
+  const addresses: Partial<Record<ServiceName, string>> = {};
+  for (const name of serviceNames) {
+    const listen = { rpc: name === "gateway" ? options.gatewayListen : "127.0.0.1:0", admin: "127.0.0.1:0" };
+    const service = started.use(await starts[name](serviceEnvironment(name, parts, listen, addresses), { bus }));
+    addresses[name] = service.address;
+  }
+  const owned = started.move();
+  return {
+    url: `http://${urlHost(addresses.gateway ?? options.gatewayListen)}`,
+    addresses: addresses as Record<ServiceName, string>,
+    keyFile: folder.keyFile,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** A host:port that a browser can open, for one that a server listens on. */
+function urlHost(address: string): string {
+  return address.replace(/^(127\.0\.0\.1|0\.0\.0\.0|\[::\])(?=:)/, "localhost");
+}

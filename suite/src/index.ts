@@ -1,0 +1,3 @@
+export { type RunningSuite, startEmbeddedSuite } from "./embedded-suite.ts";
+export { freePorts, type ProcessSuite, startProcessSuite } from "./process-suite.ts";
+export { type ServiceName, serviceNames } from "./service-names.ts";

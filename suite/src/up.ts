@@ -1,0 +1,5 @@
+import { dataFolderOf } from "./data-folder.ts";
+import { up } from "./distributed.ts";
+
+const { url, keyFile } = await up(dataFolderOf(process.env, "distributed"), process.env, (line) => console.log(line));
+console.log(`gateway      ${url}, API key in ${keyFile}`);
