@@ -1,0 +1,2 @@
+export { hasRedactionMark } from "./mark.ts";
+export { type Redaction, redact } from "./redact.ts";
