@@ -1,0 +1,59 @@
+import type { TaskUsage } from "./task.ts";
+import type { ToolCallState } from "./tool-call-state.ts";
+
+/** What one step of a task holds. Steps are only ever appended; everything a task knows follows from them. */
+export type StepBody =
+  /** The task's own words; always step 1. */
+  | { readonly kind: "prompt"; readonly text: string }
+  /** A turn of the model. Its calls stand in the call log, by this step's number. */
+  | {
+      readonly kind: "turn";
+      /** Redacted. */
+      readonly text: string;
+      readonly model: string;
+      readonly finishReason: string;
+      readonly decision: "final" | "tool_calls" | "refusal" | "length" | "content_filter" | "empty";
+      readonly usage: TaskUsage;
+      /** The turn was asked for without tools, because the rounds were used up. */
+      readonly last: boolean;
+    }
+  /** The results of the calls of step `turn` are in the call log. */
+  | { readonly kind: "results"; readonly turn: number }
+  /** Words of the loop itself to the model: what was wrong with its turn, or that it must answer now. */
+  | { readonly kind: "nudge"; readonly text: string };
+
+/** A step in its place. */
+export interface Step {
+  /** From 1 without a gap. */
+  readonly seq: number;
+  readonly round: number;
+  readonly body: StepBody;
+}
+
+/** A tool call as it is recorded. */
+export interface ToolCallRecord {
+  readonly callId: string;
+  readonly stepSeq: number;
+  /** Position within its turn, from 0. */
+  readonly ordinal: number;
+  readonly providerCallId: string;
+  readonly tool: string;
+  /** Exactly what the model wrote; never shown to anybody but the tool and the model. */
+  readonly arguments: string;
+  readonly state: ToolCallState;
+  /** The text that the model is shown; empty while the call is open. */
+  readonly shown: string;
+  readonly spillPointer: string;
+  readonly resultCharacters: number;
+}
+
+/** Everything a worker knows of a task: the newest step last, calls by step and ordinal. */
+export interface TaskLog {
+  readonly steps: readonly Step[];
+  readonly calls: readonly ToolCallRecord[];
+}
+
+/** The calls of one turn, in call order. */
+export function callsOf(log: TaskLog, turn: number): readonly ToolCallRecord[] {
+  return log.calls.filter((call) => call.stepSeq === turn).sort((a, b) => a.ordinal - b.ordinal);
+}
