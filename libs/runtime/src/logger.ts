@@ -38,7 +38,6 @@ export function createLogger(options: {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: {
       level: (label) => ({ level: label }),
-      bindings: (bindings) => redacted(bindings),
       log: (fields) => redacted(fields),
     },
     hooks: {
@@ -50,5 +49,17 @@ export function createLogger(options: {
       },
     },
   };
-  return options.destination === undefined ? pino(settings) : pino(settings, options.destination);
+  return wrapped(options.destination === undefined ? pino(settings) : pino(settings, options.destination));
+}
+
+/** pino does not hand a child's bindings to any formatter, so they are redacted here. */
+function wrapped(inner: pino.Logger): Logger {
+  return {
+    debug: inner.debug.bind(inner),
+    info: inner.info.bind(inner),
+    warn: inner.warn.bind(inner),
+    error: inner.error.bind(inner),
+    fatal: inner.fatal.bind(inner),
+    child: (fields) => wrapped(inner.child(redacted(fields))),
+  };
 }

@@ -74,7 +74,10 @@ export function createMetrics(service: string): Metrics {
         },
       };
     },
-    render: () => Registry.merge([registry, processRegistry()]).metrics(),
+    async render() {
+      const texts = await Promise.all([registry.metrics(), processRegistry().metrics()]);
+      return texts.join("\n");
+    },
   };
 }
 
