@@ -1,0 +1,3 @@
+export type { AddressRules } from "./address-policy.ts";
+export { createEgress, type Egress, type EgressLimits, type EgressOptions } from "./egress.ts";
+export type { ResolvedAddress, Resolver } from "./pinned-lookup.ts";
