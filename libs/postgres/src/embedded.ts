@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
@@ -15,6 +16,7 @@ export interface EmbeddedPostgresOptions {
 export interface EmbeddedWorkerData {
   readonly clusterDir: string;
   readonly port: number;
+  readonly password: string;
 }
 export type EmbeddedWorkerMessage =
   | { readonly kind: "ready"; readonly port: number }
@@ -30,21 +32,22 @@ const stopTimeoutMs = 10_000;
 
 /**
  * Starts PostgreSQL compiled to WebAssembly (with pgvector and pg_trgm) in a worker thread, behind a socket that
- * ordinary clients speak to. For one machine: everybody who can reach 127.0.0.1 is its superuser, and it runs one
- * statement at a time. FAILED_PRECONDITION when another process uses the folder; what was committed survives a killed
+ * ordinary clients speak to, on 127.0.0.1 with a password made for this start. Every client is its superuser, and it runs
+ * one transaction at a time. FAILED_PRECONDITION when another process uses the folder; what was committed survives a killed
  * process.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const folder = path.resolve(options.dataDir);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const lock = lockDataFolder(folder);
-  const data: EmbeddedWorkerData = { clusterDir: path.join(folder, "cluster"), port: options.port ?? 0 };
+  const password = randomUUID();
+  const data: EmbeddedWorkerData = { clusterDir: path.join(folder, "cluster"), port: options.port ?? 0, password };
   // The host's own flags (a test runner's loader) are not for the worker.
   const worker = new Worker(new URL("./embedded-worker.ts", import.meta.url), { workerData: data, execArgv: [] });
   try {
     const port = await untilReady(worker);
     return {
-      url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+      url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
       async [Symbol.asyncDispose]() {
         await stop(worker);
         lock[Symbol.dispose]();

@@ -7,36 +7,36 @@ const ownerLabel = "drover.testkit.owner";
 export interface StartedPostgres extends AsyncDisposable {
   /** Superuser's address of the database `postgres`. */
   readonly url: string;
-  /** Stops and starts the server again under the same address, without its data. */
-  restart(): Promise<void>;
+  /** Stops the server; address and data stay. */
+  stop(): Promise<void>;
+  /** Starts it again; resolves when its process runs, which is before it answers. */
+  start(): Promise<void>;
 }
 
 /** A NATS server with JetStream in a container; disposing removes it. */
 export interface StartedNats extends AsyncDisposable {
   readonly url: string;
-  /** Stops the server; the address stays reserved. */
+  /** Stops the server; address and data stay. */
   stop(): Promise<void>;
-  /** Starts it again under the same address; its streams are gone. */
+  /** Starts it again; resolves when its process runs, which is before it answers. */
   start(): Promise<void>;
 }
 
 /**
- * Starts the local Postgres image with its data in memory and without fsync: for tests, not for figures. Rejects where
+ * Starts the local Postgres image without fsync: for tests, not for figures. Rejects where
  * Docker or the image is missing and says what to run.
  */
 export async function startPostgres(): Promise<StartedPostgres> {
   const port = await freePort();
   const container = new GenericContainer("drover/postgres:17")
-    .withEnvironment({ POSTGRES_PASSWORD: "drover", PGDATA: "/var/lib/postgresql/data/cluster" })
-    .withTmpFs({ "/var/lib/postgresql/data": "rw,mode=1777" })
+    .withEnvironment({ POSTGRES_PASSWORD: "drover" })
     .withExposedPorts({ container: 5432, host: port })
     .withCommand("-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=400".split(" "))
     .withWaitStrategy(Wait.forLogMessage("database system is ready to accept connections"));
   const started = await start(container);
   return {
     url: `postgres://postgres:drover@${started.getHost()}:${port}/postgres`,
-    restart: () => started.restart({ timeout: 10 }),
-    [Symbol.asyncDispose]: () => remove(started),
+    ...(await lifeOf(started)),
   };
 }
 
@@ -44,17 +44,12 @@ export async function startPostgres(): Promise<StartedPostgres> {
 export async function startNats(): Promise<StartedNats> {
   const port = await freePort();
   const container = new GenericContainer("drover/nats:2")
-    .withTmpFs({ "/var/lib/nats/jetstream": "rw,mode=1777" })
     .withExposedPorts({ container: 4222, host: port })
     .withWaitStrategy(Wait.forLogMessage("Server is ready"));
   const started = await start(container);
-  const client = await getContainerRuntimeClient();
-  const engine = client.container.getById(started.getId());
   return {
     url: `nats://${started.getHost()}:${port}`,
-    stop: () => engine.stop({ t: 5 }).then(() => {}),
-    start: () => engine.start().then(() => {}),
-    [Symbol.asyncDispose]: () => remove(started),
+    ...(await lifeOf(started)),
   };
 }
 
@@ -63,7 +58,10 @@ async function start(container: GenericContainer): Promise<StartedTestContainer>
   process.env.TESTCONTAINERS_RYUK_DISABLED = "true";
   try {
     await removeOrphans();
-    return await container.withLabels({ [ownerLabel]: String(process.pid) }).start();
+    return await container
+      .withAutoRemove(false)
+      .withLabels({ [ownerLabel]: String(process.pid) })
+      .start();
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);
     throw new Error(`Tests need Docker and the local images; run \`make images\`. (${said})`, { cause: error });
@@ -88,8 +86,13 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function remove(container: StartedTestContainer): Promise<void> {
-  await container.stop({ timeout: 0, remove: true, removeVolumes: true });
+async function lifeOf(started: StartedTestContainer) {
+  const container = (await getContainerRuntimeClient()).container.getById(started.getId());
+  return {
+    stop: async () => void (await container.stop({ t: 5 })),
+    start: async () => void (await container.start()),
+    [Symbol.asyncDispose]: async () => void (await container.remove({ force: true, v: true })),
+  };
 }
 
 /** A port that was free a moment ago; a fixed one lets a restarted container keep its address. */

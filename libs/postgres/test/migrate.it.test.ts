@@ -1,0 +1,89 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type FreshDatabase, freshDatabase } from "@drover/testkit";
+import pg from "pg";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { migrate } from "../src/index.ts";
+
+const fixtures = path.join(import.meta.dirname, "fixtures");
+let database: FreshDatabase;
+let admin: pg.Client;
+let folder: string;
+
+beforeAll(async () => {
+  database = await freshDatabase();
+  admin = new pg.Client({ connectionString: database.url });
+  await admin.connect();
+});
+afterAll(async () => {
+  await admin.end();
+  await database[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), "drover-migrations-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+test("a file that fails leaves nothing of itself and everything before it", async () => {
+  const options = { url: database.url, service: "broken", directory: path.join(fixtures, "broken") };
+  await expect(migrate(options)).rejects.toMatchObject({
+    code: "FAILED_PRECONDITION",
+    message: expect.stringMatching(/broken\/000002_fails\.sql failed: invalid input syntax/),
+  });
+  const tables = await admin.query("SELECT tablename AS t FROM pg_tables WHERE schemaname = 'broken' ORDER BY 1");
+  expect(tables.rows.map((row) => row.t)).toEqual(["fine", "migration"]);
+  const record = await admin.query("SELECT version FROM broken.migration");
+  expect(record.rows).toEqual([{ version: 1 }]);
+});
+
+test("an applied file whose text changed is refused; a new file is applied; then there is nothing to do", async () => {
+  await cp(path.join(fixtures, "herd"), folder, { recursive: true });
+  const options = { url: database.url, service: "changing", directory: folder };
+  await migrate(options);
+  const first = path.join(folder, "000001_animals.sql");
+  const text = await readFile(first, "utf8");
+  await writeFile(first, `${text}-- later thought\n`);
+  await expect(migrate(options)).rejects.toMatchObject({ reason: "MIGRATION_CHANGED" });
+  await writeFile(first, text);
+  await writeFile(path.join(folder, "000003_more.sql"), "CREATE TABLE more (id integer PRIMARY KEY);");
+  expect(await migrate(options)).toEqual({ applied: ["changing/000003_more.sql"] });
+  expect(await migrate(options)).toEqual({ applied: [] });
+});
+
+test("a table with tenants but without forced row-level security is refused, with every fault", async () => {
+  const options = { url: database.url, service: "unguarded", directory: path.join(fixtures, "unguarded") };
+  await expect(migrate(options)).rejects.toMatchObject({
+    reason: "TENANT_UNGUARDED",
+    message: expect.stringMatching(/bare needs ENABLE and FORCE.*primary key of bare must begin/s),
+  });
+});
+
+test.each([
+  ["000002_gap.sql", "SELECT 1;", /000001_<name>\.sql was expected/],
+  ["1_short.sql", "SELECT 1;", /000001_<name>\.sql was expected/],
+  ["000001_own.sql", "CREATE TABLE a (id int);\nCOMMIT;\n", /controls the transaction/],
+])("%s is refused before anything is applied", async (name, sql, message) => {
+  await writeFile(path.join(folder, name), sql);
+  await expect(migrate({ url: database.url, service: "strange", directory: folder })).rejects.toThrow(message);
+  expect((await admin.query("SELECT to_regnamespace('strange') AS s")).rows).toEqual([{ s: null }]);
+});
+
+test("a login that is no superuser migrates when it may create roles and schemas", async () => {
+  const login = `plain_${Date.now()}`;
+  const name = new URL(database.url).pathname.slice(1);
+  await admin.query(
+    `CREATE ROLE ${login} LOGIN PASSWORD 'x' CREATEROLE BYPASSRLS; GRANT CREATE ON DATABASE ${name} TO ${login}`,
+  );
+  const url = new URL(database.url);
+  url.username = login;
+  url.password = "x";
+  await admin.query("CREATE EXTENSION IF NOT EXISTS vector");
+  const { applied } = await migrate({ url: url.href, service: "plain", directory: path.join(fixtures, "herd") });
+  expect(applied).toHaveLength(2);
+});
+
+test("no database is UNAVAILABLE", async () => {
+  const options = { url: "postgres://x:y@127.0.0.1:1/x", service: "herd", directory: path.join(fixtures, "herd") };
+  await expect(migrate(options)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+});
