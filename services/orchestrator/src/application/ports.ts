@@ -1,0 +1,233 @@
+import type { Message, ToolSpec } from "@drover/model";
+import type { Span, TraceContext } from "@drover/tracing";
+import type { LoggedMessage } from "../domain/conversation.ts";
+import type { StepBody, TaskLog } from "../domain/step.ts";
+import type { Task, TaskMode, TaskUsage } from "../domain/task.ts";
+import type { TaskEvent, TaskEventBody } from "../domain/task-event.ts";
+import type { TaskState } from "../domain/task-state.ts";
+import type { ToolCallOutcome } from "../domain/tool-call-state.ts";
+import type { ToolResult } from "../domain/tool-result.ts";
+
+/** A task to be recorded. */
+export interface NewTask {
+  readonly tenant: string;
+  readonly id: string;
+  readonly mode: TaskMode;
+  readonly prompt: string;
+  readonly model: string;
+  readonly collection: string;
+  readonly conversationId: string;
+  readonly workspaceId: string | undefined;
+  readonly traceId: string;
+  readonly createdBy: string;
+  readonly maxRounds: number;
+}
+
+/** A task that a worker holds, and the epoch that its writes must name. */
+export interface Claim {
+  readonly tenant: string;
+  readonly taskId: string;
+  readonly epoch: number;
+}
+
+/** A call that the model asked for, to be recorded before anything happens. */
+export interface Intent {
+  readonly callId: string;
+  readonly stepSeq: number;
+  readonly ordinal: number;
+  readonly providerCallId: string;
+  readonly tool: string;
+  readonly arguments: string;
+  readonly argumentsPreview: string;
+}
+
+/** How a call ended, as it is recorded. */
+export interface CallResult {
+  readonly callId: string;
+  readonly state: ToolCallOutcome;
+  readonly shown: string;
+  readonly summary: string;
+  readonly errorCode: string;
+  readonly retryable: boolean;
+  readonly artifacts: readonly string[];
+  readonly resultCharacters: number;
+  readonly shownCharacters: number;
+  readonly spillPointer: string;
+  readonly durationMs: number;
+}
+
+/** Another state, and why. For CANCELLED the database takes actor and reason from the recorded wish. */
+export interface StateChange {
+  readonly to: TaskState;
+  readonly actor: string;
+  readonly reason: string;
+  /** What brought it about, snake_case. */
+  readonly input: string;
+}
+
+/** Everything that one commit writes; absent parts stay as they are. */
+export interface TaskChange {
+  readonly state?: StateChange;
+  readonly round?: number;
+  readonly steps?: readonly { readonly seq: number; readonly round: number; readonly body: StepBody }[];
+  readonly intents?: readonly Intent[];
+  readonly dispatched?: readonly string[];
+  readonly results?: readonly CallResult[];
+  readonly events?: readonly TaskEventBody[];
+  readonly usage?: TaskUsage;
+  readonly workspaceId?: string | undefined;
+  readonly answer?: string;
+  readonly failureReason?: string;
+  readonly failureMessage?: string;
+}
+
+/** What became of a commit. `fenced` and `cancelled` wrote nothing. */
+export type CommitOutcome =
+  | {
+      readonly outcome: "committed";
+      readonly version: number;
+      readonly lastSequence: number;
+      readonly cancelRequested: boolean;
+    }
+  /** Somebody else holds the task, or it has ended. */
+  | { readonly outcome: "fenced" }
+  /** A success that came after a cancel. */
+  | { readonly outcome: "cancelled" };
+
+/** The record of tasks. Every method may fail with UNAVAILABLE when the database is away. */
+export interface TaskStore {
+  submit(
+    task: NewTask,
+    request: { readonly id: string; readonly bodyHash: string },
+  ): Promise<{ readonly outcome: "created" | "existing" | "conflict"; readonly taskId: string }>;
+  get(tenant: string, taskId: string): Promise<Task | undefined>;
+  /** Newest first; `before` is the id of the last task of the page before. */
+  list(tenant: string, states: readonly TaskState[], limit: number, before: string | undefined): Promise<Task[]>;
+  /** Events with a greater sequence than `after`, in order. */
+  events(tenant: string, taskId: string, after: number, limit: number): Promise<TaskEvent[]>;
+  /** Records the wish; `cancelled` where nobody was at work, so that the task has ended with it. */
+  cancel(
+    tenant: string,
+    taskId: string,
+    actor: string,
+    reason: string,
+  ): Promise<{
+    readonly outcome: "cancelled" | "requested" | "ended" | "not_found";
+    readonly lastSequence: number;
+  }>;
+  /** Claims up to `limit` tasks of all tenants that are due and held by nobody. */
+  claim(owner: string, limit: number, ttlMs: number): Promise<Claim[]>;
+  /** Lets go of what an earlier process of the same name still holds. Returns how many. */
+  reclaim(owner: string): Promise<number>;
+  /** Undefined: the claim is lost. */
+  renew(claim: Claim, ttlMs: number): Promise<{ readonly cancelRequested: boolean } | undefined>;
+  /** Gives the task back, to be claimed after `delayMs`. */
+  release(claim: Claim, delayMs: number): Promise<void>;
+  load(claim: Claim): Promise<{ readonly task: Task; readonly log: TaskLog } | undefined>;
+  commit(claim: Claim, version: number, change: TaskChange): Promise<CommitOutcome>;
+}
+
+/** A piece of the model's text as it comes. */
+export interface Delta {
+  readonly taskId: string;
+  readonly step: number;
+  readonly channel: "text" | "reasoning";
+  readonly offset: number;
+  readonly text: string;
+}
+
+/** Signals between replicas and to other services; losing one loses no truth. No method throws or waits. */
+export interface TaskSignals {
+  ready(taskId: string): void;
+  committed(tenant: string, taskId: string, sequence: number): void;
+  delta(tenant: string, delta: Delta): void;
+  cancelled(tenant: string, taskId: string, actor: string, reason: string): void;
+  /** Calls `onHint` at each commit of the task and `onDelta` at each delta, until disposed of. */
+  follow(
+    tenant: string,
+    taskId: string,
+    listener: { readonly onHint: (sequence: number) => void; readonly onDelta: (delta: Delta) => void },
+  ): Disposable;
+}
+
+/** On whose behalf, and as part of what, another service is called. */
+export interface CallScope {
+  readonly tenant: string;
+  readonly subject: string;
+  readonly taskId: string;
+  readonly trace: TraceContext;
+}
+
+/** The context of the next turn. */
+export interface BuiltContext {
+  readonly messages: readonly Message[];
+  readonly windowTokens: number;
+  readonly fixedTokens: number;
+  readonly historyTokens: number;
+  readonly leftOut: number;
+}
+
+/** The memory service, as the loop needs it. Failures are DroverErrors; UNAVAILABLE passes. */
+export interface ConversationMemory {
+  /** Appends `messages` (again is the same as once) and answers with what to send to the model. */
+  buildContext(
+    scope: CallScope,
+    request: {
+      readonly conversationId: string;
+      readonly append: readonly LoggedMessage[];
+      readonly systemPrompt: string;
+      readonly tools: readonly ToolSpec[];
+    },
+    signal: AbortSignal,
+  ): Promise<BuiltContext>;
+  append(
+    scope: CallScope,
+    conversationId: string,
+    messages: readonly LoggedMessage[],
+    signal: AbortSignal,
+  ): Promise<void>;
+  /** Stores a whole text under its call and returns its pointer; again gives the same pointer. */
+  spill(
+    scope: CallScope,
+    request: { readonly conversationId: string; readonly callId: string; readonly text: string },
+    signal: AbortSignal,
+  ): Promise<string>;
+}
+
+/** What a tool may know of the task it works for. */
+export interface ToolContext extends CallScope {
+  /** The idempotency key of this call; the same after a crash. */
+  readonly callId: string;
+  readonly conversationId: string;
+  readonly collection: string;
+  /** The task's workspace, made when it is first asked for. */
+  readonly workspace: (signal: AbortSignal) => Promise<string>;
+  readonly span: Span;
+}
+
+/** A tool: what the model is told of it, and what it does. */
+export interface Tool {
+  readonly spec: ToolSpec;
+  /** Longest run of a call. */
+  readonly timeoutMs: number;
+  /**
+   * Runs the call. `args` fit the schema of the spec. A failure is a result; what is thrown all the
+   * same becomes one. Must be safe to repeat with the same `callId`. Ends soon after an abort.
+   */
+  execute(args: Readonly<Record<string, unknown>>, context: ToolContext, signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** The tools on offer. */
+export interface ToolBox {
+  readonly specs: readonly ToolSpec[];
+  /** The tool and its checked arguments, or the result that tells the model what is wrong with them. */
+  resolve(
+    name: string,
+    argumentsJson: string,
+  ): { readonly tool: Tool; readonly args: Readonly<Record<string, unknown>> } | { readonly refused: ToolResult };
+}
+
+/** Makes the workspace of a task; again gives the same one. */
+export interface Workspaces {
+  create(scope: CallScope, signal: AbortSignal): Promise<string>;
+}

@@ -1,0 +1,89 @@
+import type { ColumnType, Selectable } from "kysely";
+import type { StepBody } from "../domain/step.ts";
+import type { TaskMode } from "../domain/task.ts";
+import type { TaskEventBody } from "../domain/task-event.ts";
+import type { TaskState } from "../domain/task-state.ts";
+import type { ToolCallState } from "../domain/tool-call-state.ts";
+
+/** Columns that only the functions of the schema write. */
+type Read<T> = ColumnType<T, never, never>;
+
+interface TaskTable {
+  tenant_id: Read<string>;
+  id: Read<string>;
+  state: Read<TaskState>;
+  mode: Read<TaskMode>;
+  prompt: Read<string>;
+  model: Read<string>;
+  collection: Read<string>;
+  conversation_id: Read<string>;
+  workspace_id: Read<string | null>;
+  trace_id: Read<string>;
+  created_by: Read<string>;
+  round: Read<number>;
+  max_rounds: Read<number>;
+  version: Read<number>;
+  last_sequence: Read<number>;
+  answer: Read<string>;
+  failure_reason: Read<string>;
+  failure_message: Read<string>;
+  cancel_requested_at: Read<Date | null>;
+  cancel_actor: Read<string>;
+  cancel_reason: Read<string>;
+  input_tokens: Read<number>;
+  output_tokens: Read<number>;
+  cached_input_tokens: Read<number>;
+  reasoning_tokens: Read<number>;
+  cost_nano_usd: Read<number | null>;
+  attempt: Read<number>;
+  lease_epoch: Read<number>;
+  created_at: Read<Date>;
+  started_at: Read<Date | null>;
+  ended_at: Read<Date | null>;
+}
+
+interface StepTable {
+  tenant_id: Read<string>;
+  task_id: Read<string>;
+  seq: Read<number>;
+  round: Read<number>;
+  kind: Read<StepBody["kind"]>;
+  body: Read<object>;
+}
+
+interface ToolCallTable {
+  tenant_id: Read<string>;
+  task_id: Read<string>;
+  call_id: Read<string>;
+  step_seq: Read<number>;
+  ordinal: Read<number>;
+  provider_call_id: Read<string>;
+  tool: Read<string>;
+  arguments: Read<string>;
+  state: Read<ToolCallState>;
+  shown: Read<string>;
+  spill_pointer: Read<string>;
+  result_characters: Read<number>;
+}
+
+interface EventTable {
+  tenant_id: Read<string>;
+  task_id: Read<string>;
+  sequence: Read<number>;
+  round: Read<number>;
+  body: Read<TaskEventBody>;
+  at: Read<Date>;
+}
+
+/** The tables of the orchestrator's schema, as far as they are read; writing is done by its functions. */
+export interface OrchestratorSchema {
+  task: TaskTable;
+  step: StepTable;
+  tool_call: ToolCallTable;
+  event: EventTable;
+}
+
+export type TaskRow = Selectable<TaskTable>;
+export type StepRow = Selectable<StepTable>;
+export type ToolCallRow = Selectable<ToolCallTable>;
+export type EventRow = Selectable<EventTable>;
