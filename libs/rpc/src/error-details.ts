@@ -11,11 +11,11 @@ const domain = "drover";
 const retryableKey = "drover-retryable";
 
 /** Trailers are headers, and peers bound those: what does not fit is left out, from the end. */
-const bounds = { messageLength: 1024, textLength: 120, violations: 10, metadata: 16 } as const;
+const bounds = { message: 512, violations: 10, text: 120, metadata: 8, key: 64, value: 80 } as const;
 
-/** The message as it may travel: well-formed and at most 1,024 characters. */
+/** The message as it may travel: well-formed and at most 512 characters. */
 export function messageOf(error: DroverError): string {
-  return short(error.message, bounds.messageLength);
+  return short(error.message, bounds.message);
 }
 
 /** A `google.rpc.Status` in bytes for the trailer `grpc-status-details-bin`. */
@@ -31,14 +31,14 @@ export function detailsOf(error: DroverError, retryableByCode: boolean): Any[] {
   const metadata = Object.fromEntries(
     Object.entries(error.metadata)
       .slice(0, bounds.metadata)
-      .map(([key, value]) => [short(key, 64), short(value, bounds.textLength)]),
+      .map(([key, value]) => [short(key, bounds.key), short(value, bounds.value)]),
   );
   if (error.retryable !== retryableByCode) metadata[retryableKey] = String(error.retryable);
   const details = [anyPack(ErrorInfoSchema, create(ErrorInfoSchema, { reason: error.reason, domain, metadata }))];
   if (error.violations.length > 0) {
     const fieldViolations = error.violations.slice(0, bounds.violations).map(({ field, found, allowed }) => ({
-      field: short(field, bounds.textLength),
-      description: `found ${short(found, bounds.textLength)}, allowed ${short(allowed, bounds.textLength)}`,
+      field: short(field, bounds.text),
+      description: `found ${short(found, bounds.text)}, allowed ${short(allowed, bounds.text)}`,
     }));
     details.push(anyPack(BadRequestSchema, create(BadRequestSchema, { fieldViolations })));
   }

@@ -1,23 +1,219 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
+import { DroverError } from "@drover/kernel";
 import { EchoService } from "@drover/proto/test/v1/echo_service";
-import { expect, test } from "vitest";
-import { actingAs } from "../src/index.ts";
-import { ada, echo, startEcho } from "./echo.ts";
+import { expect, test, vi } from "vitest";
+import { actingAs, callerOf, traceOf } from "../src/index.ts";
+import { ada, type EchoImplementation, echo, startEcho } from "./echo.ts";
 
-const contextValues = actingAs(ada);
+const trace = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
+const contextValues = actingAs(ada, trace);
+
+const startWith = (implementation: EchoImplementation) =>
+  startEcho((router) => router.service(EchoService, { ...echo, ...implementation }));
 
 test("all four kinds of methods", async () => {
-  await using fixture = await startEcho((router) => router.service(EchoService, echo));
+  await using fixture = await startWith({});
   const client = createClient(EchoService, fixture.transport());
   expect((await client.echo({ text: "hallo" }, { contextValues })).text).toBe("hallo");
   const seen: number[] = [];
   for await (const { sequence } of client.watch({ text: "a", n: 100 }, { contextValues })) seen.push(sequence);
   expect(seen).toEqual(Array.from({ length: 100 }, (_, i) => i + 1));
-  const uploaded = await client.upload(chunks(50, 1000), { contextValues });
-  expect(uploaded).toMatchObject({ bytes: 50_000n, chunks: 50 });
+  expect(await client.upload(chunks(50, 1000), { contextValues })).toMatchObject({ bytes: 50_000n, chunks: 50 });
+  expect(await client.upload(chunks(0, 0), { contextValues })).toMatchObject({ bytes: 0n, chunks: 0 });
   const answers: string[] = [];
   for await (const { text } of client.chat(words(["a", "b", "c"]), { contextValues })) answers.push(text);
   expect(answers).toEqual(["a", "b", "c"]);
+});
+
+test("a handler knows its caller, trace, headers and remaining time, and sends headers and trailers", async () => {
+  const seen: unknown[] = [];
+  await using fixture = await startWith({
+    echo(request, context) {
+      seen.push(callerOf(context), traceOf(context), context.requestHeader.get("x-note"), context.timeoutMs());
+      context.responseHeader.set("x-from", "handler");
+      context.responseTrailer.set("x-end-bin", "AQID");
+      return { text: request.text };
+    },
+  });
+  const client = createClient(EchoService, fixture.transport());
+  const heads: (string | null)[] = [];
+  await client.echo(
+    { text: "a" },
+    {
+      contextValues,
+      headers: { "x-note": "hi" },
+      timeoutMs: 5000,
+      onHeader: (header) => heads.push(header.get("x-from")),
+      onTrailer: (trailer) => heads.push(trailer.get("x-end-bin")),
+    },
+  );
+  expect(seen.slice(0, 3)).toEqual([ada, trace, "hi"]);
+  expect(seen[3]).toBeGreaterThan(4000);
+  expect(seen[3]).toBeLessThanOrEqual(5000);
+  expect(heads).toEqual(["handler", "AQID"]);
+});
+
+test("a stream's headers come before its first message", async () => {
+  const first = Promise.withResolvers<void>();
+  await using fixture = await startWith({
+    async *watch(_, context) {
+      context.responseHeader.set("x-open", "yes");
+      await first.promise;
+      yield { sequence: 1 };
+    },
+  });
+  const client = createClient(EchoService, fixture.transport());
+  const opened = Promise.withResolvers<string | null>();
+  const reading = collect(
+    client.watch({}, { contextValues, onHeader: (header) => opened.resolve(header.get("x-open")) }),
+  );
+  expect(await opened.promise).toBe("yes");
+  first.resolve();
+  expect(await reading).toHaveLength(1);
+});
+
+test("an error keeps its code, violations, retry delay and metadata, on unary calls and streams", async () => {
+  const error = new DroverError("RESOURCE_EXHAUSTED", "The queue is full.", {
+    reason: "QUEUE_FULL",
+    retryAfterMs: 1500,
+    metadata: { limit: "10" },
+    cause: new Error("secret cause"),
+  });
+  await using fixture = await startWith({
+    upload: () => Promise.reject(error),
+    async *watch() {
+      yield { sequence: 1 };
+      throw error;
+    },
+    // biome-ignore lint/correctness/useYield: fails before the first message
+    async *chat() {
+      throw error;
+    },
+  });
+  const client = createClient(EchoService, fixture.transport());
+  await expect(client.echo({ text: "fail" }, { contextValues })).rejects.toMatchObject({
+    code: "INVALID_ARGUMENT",
+    violations: [{ field: "text", found: '"fail"', allowed: "anything else" }],
+  });
+  const expected = { code: "RESOURCE_EXHAUSTED", reason: "QUEUE_FULL", retryAfterMs: 1500, metadata: { limit: "10" } };
+  await expect(client.upload(chunks(3, 10), { contextValues })).rejects.toMatchObject(expected);
+  await expect(collect(client.chat(words(["a"]), { contextValues }))).rejects.toMatchObject(expected);
+  const seen: number[] = [];
+  const read = async () => {
+    for await (const { sequence } of client.watch({}, { contextValues })) seen.push(sequence);
+  };
+  await expect(read()).rejects.toMatchObject(expected);
+  expect(seen).toEqual([1]);
+});
+
+test("an unexpected error is neutral to the caller and whole in the log, with the trace", async () => {
+  await using fixture = await startWith({
+    echo() {
+      throw new Error("relation drover.secret does not exist");
+    },
+  });
+  const client = createClient(EchoService, fixture.transport());
+  const failure = await client.echo({}, { contextValues }).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code: "INTERNAL", message: "Internal error." });
+  const line = fixture.logs.find(({ message }) => message === "rpc failed");
+  expect(line).toMatchObject({ level: "error", code: "INTERNAL", trace_id: trace.traceId, tenant: "t1" });
+  expect(JSON.stringify(line)).toContain("relation drover.secret");
+  expect(await fixture.metrics.render()).toMatch(
+    /drover_rpc_server_seconds_count\{.*method="drover.test.v1.EchoService\/Echo".*code="INTERNAL".*\} 1/,
+  );
+});
+
+test("cancelling reaches the handler's signal and the caller gets the signal's reason", async () => {
+  const aborted: string[] = [];
+  const hang = (name: string) => (_: unknown, context: { signal: AbortSignal }) =>
+    new Promise<never>((_resolve, reject) => {
+      context.signal.addEventListener("abort", () => {
+        aborted.push(`${name} ${context.signal.reason.code}`);
+        reject(context.signal.reason);
+      });
+    });
+  await using fixture = await startWith({ echo: hang("echo"), upload: hang("upload") });
+  const client = createClient(EchoService, fixture.transport());
+  const controller = new AbortController();
+  const { signal } = controller;
+  const calls = [
+    client.echo({}, { signal, contextValues }),
+    client.upload(chunks(1, 1), { signal, contextValues }),
+    collect(client.watch({ n: 0 }, { signal, contextValues })),
+  ];
+  const settled = Promise.allSettled(calls);
+  await sleep(50);
+  controller.abort(new DroverError("ABORTED", "The task was cancelled."));
+  for (const result of await settled) {
+    expect(result).toMatchObject({
+      status: "rejected",
+      reason: { code: "ABORTED", message: "The task was cancelled." },
+    });
+  }
+  await vi.waitFor(() => expect(aborted.sort()).toEqual(["echo CANCELLED", "upload CANCELLED"]));
+  await expect(client.echo({}, { signal, contextValues })).rejects.toMatchObject({ code: "ABORTED" });
+});
+
+test("leaving the loop ends the stream at the server", async () => {
+  const ended = Promise.withResolvers<void>();
+  await using fixture = await startWith({
+    async *watch(_, context) {
+      try {
+        for (let sequence = 1; ; sequence++) {
+          yield { sequence };
+          await sleep(1, undefined, { signal: context.signal });
+        }
+      } finally {
+        ended.resolve();
+      }
+    },
+  });
+  const client = createClient(EchoService, fixture.transport());
+  for await (const { sequence } of client.watch({}, { contextValues })) if (sequence === 3) break;
+  await ended.promise;
+});
+
+test("deadlines: the caller's, the server's default and the server's cap", async () => {
+  const reasons: string[] = [];
+  const implementation: EchoImplementation = {
+    echo: (_, { signal }) =>
+      new Promise<never>((_resolve, reject) => {
+        signal.addEventListener("abort", () => {
+          reasons.push(signal.reason.code);
+          reject(signal.reason);
+        });
+      }),
+  };
+  await using fixture = await startEcho((router) => router.service(EchoService, implementation), {
+    limits: { defaultUnaryMs: 40, maxUnaryMs: 60 },
+  });
+  const client = createClient(EchoService, fixture.transport());
+  const startedMs = performance.now();
+  await expect(client.echo({}, { contextValues, timeoutMs: 20 })).rejects.toMatchObject({ code: "DEADLINE_EXCEEDED" });
+  await expect(client.echo({}, { contextValues, timeoutMs: 60_000 })).rejects.toMatchObject({
+    code: "DEADLINE_EXCEEDED",
+  });
+  expect(performance.now() - startedMs).toBeLessThan(2000);
+  await vi.waitFor(() => expect(reasons).toEqual(["DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"]));
+});
+
+test("a slow reader holds up its writer instead of filling memory", async () => {
+  let produced = 0;
+  await using fixture = await startWith({
+    async *watch() {
+      for (; produced < 100_000; produced++) yield { text: "x".repeat(10_000) };
+    },
+  });
+  const client = createClient(EchoService, fixture.transport());
+  let read = 0;
+  for await (const _ of client.watch({}, { contextValues })) {
+    if (++read === 5) {
+      await sleep(200);
+      expect(produced).toBeLessThan(1000);
+      break;
+    }
+  }
 });
 
 async function* chunks(n: number, size: number) {
@@ -26,4 +222,8 @@ async function* chunks(n: number, size: number) {
 
 async function* words(texts: readonly string[]) {
   for (const text of texts) yield { text };
+}
+
+async function collect<T>(messages: AsyncIterable<T>): Promise<T[]> {
+  return await Array.fromAsync(messages);
 }
