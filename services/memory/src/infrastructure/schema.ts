@@ -1,0 +1,56 @@
+import type { ToolCall } from "@drover/model";
+import type { ColumnType, Generated } from "kysely";
+
+interface ConversationTable {
+  tenant_id: string;
+  conversation_id: string;
+  subject: string;
+  last_sequence: Generated<number>;
+  created_at: Generated<Date>;
+}
+
+interface MessageTable {
+  tenant_id: string;
+  conversation_id: string;
+  sequence: number;
+  message_id: string;
+  role: "system" | "user" | "assistant" | "tool";
+  body: string;
+  /** Written as JSON text, read as parsed. */
+  tool_calls: ColumnType<readonly ToolCall[], string, never>;
+  tool_call_id: string;
+  spill_pointer: string;
+  full_characters: number;
+  client_message_id: string;
+  pinned: boolean;
+  task_id: string;
+  tokens: number;
+  content_hash: string;
+  created_at: Date;
+}
+
+interface ToolCallTable {
+  tenant_id: string;
+  conversation_id: string;
+  call_id: string;
+  sequence: number;
+}
+
+interface SpillTable {
+  tenant_id: string;
+  conversation_id: string;
+  call_id: string;
+  blob_id: string;
+  size_bytes: number;
+  characters: number;
+  content_hash: string;
+  created_at: Generated<Date>;
+}
+
+/** Tables of the schema `memory`; see migrations/. */
+export interface MemorySchema {
+  conversation: ConversationTable;
+  message: MessageTable;
+  tool_call: ToolCallTable;
+  spill: SpillTable;
+}
