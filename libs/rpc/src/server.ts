@@ -77,7 +77,8 @@ function channelOptions(limits: RpcServerLimits): ChannelOptions {
     "grpc.keepalive_timeout_ms": limits.keepaliveTimeoutMs,
     "grpc.max_connection_age_ms": limits.maxConnectionAgeMs,
     "grpc.max_connection_age_grace_ms": limits.maxConnectionAgeGraceMs,
-    "grpc.enable_channelz": 0,
+    // Only with channelz does grpc-js 1.14 remember its sessions, and forceShutdown close them.
+    "grpc.enable_channelz": 1,
   };
 }
 
