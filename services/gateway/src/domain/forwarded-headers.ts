@@ -1,5 +1,5 @@
 /** Values of one header as node gives them. */
-export type HeaderValue = string | readonly string[] | undefined;
+export type HeaderValue = number | string | string[] | undefined;
 
 /** Headers that belong to one hop, to the edge alone, or are set anew by it. */
 const dropped: ReadonlySet<string> = new Set([

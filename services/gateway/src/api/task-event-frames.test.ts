@@ -1,0 +1,55 @@
+import { create } from "@bufbuild/protobuf";
+import { TokenDeltaSchema } from "@drover/proto/event/v1/bus";
+import { type TaskEvent, TaskEventSchema, TaskState } from "@drover/proto/event/v1/task_event";
+import { describe, expect, it } from "vitest";
+import { deltaFrame, taskEventFrames } from "./task-event-frames.ts";
+
+const event = (sequence: bigint, of: TaskEvent["event"]) =>
+  create(TaskEventSchema, { taskId: "t", sequence, event: of });
+const changed = (from: TaskState, to: TaskState) =>
+  create(TaskEventSchema, { taskId: "t", sequence: 5n, event: { case: "statusChanged", value: { from, to } } });
+
+describe("taskEventFrames", () => {
+  it.each([
+    [{ case: "assistantMessage", value: { text: "hi\nyou" } }, "agent.message.completed"],
+    [{ case: "toolCallRequested", value: { tool: "grep" } }, "tool.call.requested"],
+    [{ case: "toolCallCompleted", value: { tool: "grep" } }, "tool.call.completed"],
+    [{ case: "taskCompleted", value: { state: TaskState.FAILED } }, "task.completed"],
+  ] as const)("names %j", (of, name) => {
+    const text = taskEventFrames(create(TaskEventSchema, { taskId: "t", sequence: 7n, event: of }));
+    const [id, eventLine, data] = text?.split("\n") ?? [];
+    expect([id, eventLine]).toEqual(["id: 7", `event: ${name}`]);
+    expect(JSON.parse(data?.slice(6) ?? "")).toMatchObject({
+      taskId: "t",
+      sequence: "7",
+      [of.case]: expect.anything(),
+    });
+  });
+
+  it("announces an approval and a verification without an id, before the change itself", () => {
+    const names = (text: string | undefined) => text?.match(/^(id|event): .*$/gm);
+    expect(names(taskEventFrames(changed(TaskState.RUNNING, TaskState.WAITING_APPROVAL)))).toEqual([
+      "event: approval.required",
+      "id: 5",
+      "event: task.status.changed",
+    ]);
+    expect(names(taskEventFrames(changed(TaskState.VERIFYING, TaskState.SUCCEEDED)))).toEqual([
+      "event: verification.completed",
+      "id: 5",
+      "event: task.status.changed",
+    ]);
+    expect(names(taskEventFrames(changed(TaskState.CREATED, TaskState.RUNNING)))).toEqual([
+      "id: 5",
+      "event: task.status.changed",
+    ]);
+  });
+
+  it("passes over an event of a later version", () => {
+    expect(taskEventFrames(event(3n, { case: undefined }))).toBeUndefined();
+  });
+
+  it("gives a delta no id", () => {
+    const text = deltaFrame(create(TokenDeltaSchema, { taskId: "t", step: 2n, text: "x" }));
+    expect(text).toMatch(/^event: agent\.message\.delta\ndata: /);
+  });
+});

@@ -1,0 +1,4 @@
+import { serveUntilSignal } from "@drover/runtime";
+import { startGateway } from "./wiring.ts";
+
+await serveUntilSignal("gateway", startGateway);
