@@ -1,3 +1,4 @@
+import { DroverError } from "@drover/kernel";
 import { type ChannelOptions, Client, connectivityState, credentials } from "@grpc/grpc-js";
 import type { RpcClientLimits } from "./limits.ts";
 
@@ -42,11 +43,13 @@ export function createChannels(targets: readonly string[], limits: RpcClientLimi
   };
   return {
     unary() {
+      if (closed) throw transportClosed();
       const client = unary[targets.length === 1 ? 0 : next()];
       if (client === undefined) throw new TypeError("A peer needs at least one target.");
       return client;
     },
     stream() {
+      if (closed) throw transportClosed();
       const index = targets.length === 1 ? 0 : next();
       const pool = streams[index] ?? [];
       let channel = pool.find(({ open }) => open < limits.streamsPerChannel);
@@ -72,6 +75,10 @@ export function createChannels(targets: readonly string[], limits: RpcClientLimi
       for (const { client } of streams.flat()) client.close();
     },
   };
+}
+
+function transportClosed(): DroverError {
+  return new DroverError("UNAVAILABLE", "This process is stopping and makes no calls any more.", { retryable: false });
 }
 
 function isAway(client: Client | undefined): boolean {

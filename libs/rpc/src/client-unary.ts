@@ -1,8 +1,8 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import type { UnaryResponse } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
-import type { Client, Metadata } from "@grpc/grpc-js";
-import { asBytes, type CallSetting, callError, metadataOf, type Peer } from "./client-call.ts";
+import { type Client, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
+import { type CallSetting, callError, metadataOf, type Peer } from "./client-call.ts";
 import { decode, encode, pathOf } from "./codec.ts";
 import { headersFrom } from "./metadata.ts";
 
@@ -38,6 +38,10 @@ function deadlineOf(timeoutMs: number | undefined, { limits }: Peer): number {
   return Date.now() + Math.min(asked, limits.maxUnaryMs);
 }
 
+/**
+ * Runs the call on the channel itself. `Client.makeUnaryRequest` does the same with an emitter, an
+ * interceptor chain and a captured stack around it, which together are a sixth of a call's CPU time.
+ */
 function send(
   client: Client,
   path: string,
@@ -47,33 +51,36 @@ function send(
   signal: AbortSignal | undefined,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
+    const call = client.getChannel().createCall(path, deadline, undefined, null, undefined);
+    const cancel = () => call.cancelWithStatus(status.CANCELLED, "Cancelled by the caller.");
     let header: Metadata | undefined;
-    let trailer: Metadata | undefined;
     let bytes: Buffer | undefined;
-    const call = client.makeUnaryRequest<Buffer, Buffer>(
-      path,
-      asBytes,
-      asBytes,
-      request,
-      metadata,
-      { deadline },
-      (error, value) => {
-        signal?.removeEventListener("abort", cancel);
-        if (error === null) bytes = value;
-        else reject(error);
+    call.start(metadata, {
+      onReceiveMetadata(received) {
+        header = received;
       },
-    );
-    const cancel = () => call.cancel();
+      onReceiveMessage(message: Buffer) {
+        if (bytes !== undefined) return call.cancelWithStatus(status.INTERNAL, "More than one answer.");
+        bytes = message;
+        call.startRead();
+      },
+      onReceiveStatus(ended) {
+        signal?.removeEventListener("abort", cancel);
+        if (ended.code === status.OK && bytes !== undefined) resolve({ bytes, header, trailer: ended.metadata });
+        else reject(failure(ended));
+      },
+    });
     signal?.addEventListener("abort", cancel, { once: true });
-    call.on("metadata", (received: Metadata) => {
-      header = received;
-    });
-    // The status follows the callback within the same turn, and brings the trailers.
-    call.on("status", (ended: { readonly metadata?: Metadata }) => {
-      trailer = ended.metadata;
-      if (bytes !== undefined) resolve({ bytes, header, trailer });
-    });
+    call.startRead();
+    call.sendMessageWithContext({}, request);
+    call.halfClose();
   });
+}
+
+/** OK without an answer is a fault of the server. */
+function failure(ended: StatusObject): Error {
+  const code = ended.code === status.OK ? status.INTERNAL : ended.code;
+  return Object.assign(new Error(ended.details), ended, { code });
 }
 
 /** A response whose headers are made when somebody looks at them, which is seldom. */

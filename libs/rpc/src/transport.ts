@@ -30,9 +30,9 @@ export function createRpcTransport(options: {
   const peer = { audience: options.audience, addresses, minter: options.minter, limits };
   const channels = createChannels(targetsOf(addresses), limits);
   return {
-    unary: (method, signal, timeoutMs, header, input, values) =>
+    unary: async (method, signal, timeoutMs, header, input, values) =>
       callUnary(channels.unary(), peer, method, input, { signal, timeoutMs, header, values }),
-    stream: (method, signal, timeoutMs, header, input, values) =>
+    stream: async (method, signal, timeoutMs, header, input, values) =>
       callStream(channels.stream(), peer, method, input, { signal, timeoutMs, header, values }),
     async [Symbol.asyncDispose]() {
       channels.close();
