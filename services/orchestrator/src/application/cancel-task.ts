@@ -1,0 +1,32 @@
+import { notFound } from "@drover/kernel";
+import type { Tracer } from "@drover/tracing";
+import { checkCancelReason, checkTaskId } from "../domain/submission.ts";
+import type { Task } from "../domain/task.ts";
+import type { TaskSignals, TaskStore } from "./ports.ts";
+import type { Requester } from "./submit-task.ts";
+import { endRoot, startRoot } from "./task-session.ts";
+
+/**
+ * Records the wish to end a task, then announces it, so that everybody who works for it stops at
+ * once. A task that nobody works on has ended with it. Idempotent; a task that has ended stays as it
+ * is. NOT_FOUND also for one of another tenant.
+ */
+export async function cancelTask(
+  parts: { readonly store: TaskStore; readonly signals: TaskSignals; readonly tracer: Tracer },
+  requester: Requester,
+  request: { readonly taskId: string; readonly reason: string },
+): Promise<Task> {
+  const { store, signals, tracer } = parts;
+  const { tenant, subject } = requester;
+  checkTaskId(request.taskId);
+  checkCancelReason(request.reason);
+  const { outcome, lastSequence } = await store.cancel(tenant, request.taskId, subject, request.reason);
+  if (outcome === "not_found") throw notFound("task", request.taskId);
+  if (outcome !== "ended") signals.cancelled(tenant, request.taskId, subject, request.reason);
+  if (outcome === "cancelled") signals.committed(tenant, request.taskId, lastSequence);
+  if (outcome === "requested") signals.ready(request.taskId);
+  const task = await store.get(tenant, request.taskId);
+  if (task === undefined) throw notFound("task", request.taskId);
+  if (outcome === "cancelled") endRoot(startRoot(tracer, task), task);
+  return task;
+}

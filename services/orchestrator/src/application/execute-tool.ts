@@ -1,0 +1,61 @@
+import { DroverError, withTimeout } from "@drover/kernel";
+import { type ToolResult, toolFailure } from "../domain/tool-result.ts";
+import type { Tool, ToolContext } from "./ports.ts";
+
+/** How long a tool may take to stop after its time-out or a cancel. */
+const stopGraceMs = 10_000;
+
+/**
+ * Runs one call of a tool. Never throws: whatever the tool does becomes a result. A tool that does
+ * not stop in time after its time-out or an abort is left behind, and its outcome is unknown.
+ */
+export async function executeTool(
+  tool: Tool,
+  args: Readonly<Record<string, unknown>>,
+  context: ToolContext,
+  signal: AbortSignal,
+  graceMs: number = stopGraceMs,
+): Promise<ToolResult> {
+  const name = tool.spec.name;
+  try {
+    return await withTimeout(`The tool ${name}`, tool.timeoutMs, signal, async (bounded) => {
+      const left = leftBehind(name, bounded, graceMs);
+      try {
+        return await Promise.race([tool.execute(args, context, bounded), left.result]);
+      } finally {
+        left.forget();
+      }
+    });
+  } catch (caught) {
+    return failureOf(caught, signal);
+  }
+}
+
+/** Resolves some time after the signal has aborted. */
+function leftBehind(name: string, signal: AbortSignal, graceMs: number) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const { promise, resolve } = Promise.withResolvers<ToolResult>();
+  const onAbort = () => {
+    timer = setTimeout(() => {
+      resolve(toolFailure("OUTCOME_UNKNOWN", `The tool ${name} was told to stop and did not answer.`));
+    }, graceMs);
+  };
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort, { once: true });
+  return {
+    result: promise,
+    forget() {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", onAbort);
+    },
+  };
+}
+
+function failureOf(caught: unknown, signal: AbortSignal): ToolResult {
+  if (signal.aborted) return toolFailure("CANCELLED", "The call was stopped because the task was.");
+  const error = DroverError.from(caught);
+  const code = error.code === "DEADLINE_EXCEEDED" ? "TIMEOUT" : error.reason;
+  const summary =
+    error.code === "INTERNAL" ? "The tool failed for a reason of its own; other tools may still work." : error.message;
+  return toolFailure(code, summary, "", error.retryable);
+}

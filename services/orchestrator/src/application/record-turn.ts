@@ -1,0 +1,131 @@
+import { headOf } from "@drover/kernel";
+import { isToolName } from "@drover/model";
+import { redact } from "@drover/redaction";
+import { markedAnswer, nudgeAfter } from "../domain/final-answer.ts";
+import { isStuck, type NextAction } from "../domain/next-action.ts";
+import type { Step } from "../domain/step.ts";
+import type { AskedTurn } from "./ask-model.ts";
+import { failTask } from "./end-task.ts";
+import type { Intent, TaskChange } from "./ports.ts";
+import type { TaskSession } from "./task-session.ts";
+
+/** Characters of redacted arguments that an event shows. */
+const argumentsPreview = 4_096;
+
+/** Commits a turn of the model with everything that follows from it: intents, the answer, or a word of correction. */
+export async function recordTurn(
+  session: TaskSession,
+  action: NextAction & { readonly kind: "ask" },
+  turn: AskedTurn,
+): Promise<void> {
+  const { decision } = turn.reply;
+  const step = stepOf(session, action, turn);
+  const change = changeOf(action, turn, step);
+  // A question without tools that was not answered is no round to go on from.
+  const unanswered = action.last && decision.kind !== "final";
+  const stuck = isStuck({ ...session.log, steps: [...session.log.steps, step] });
+  switch (decision.kind) {
+    case "final": {
+      const answer = markedAnswer(redact(decision.text).text, action.last, session.task.maxRounds);
+      const reason = action.last ? "ROUND_LIMIT" : "";
+      await session.commit({
+        ...change,
+        answer,
+        state: { to: "VERIFYING", actor: "worker", reason, input: "model_answered" },
+      });
+      return;
+    }
+    case "tool_calls":
+      if (unanswered) return roundLimit(session, change, "it asked for tools again");
+      await session.commit({ ...change, intents: intentsOf(turn, step.seq) });
+      return;
+    case "empty":
+    case "length": {
+      const what = decision.kind === "empty" ? "its turn was empty" : "its turn was cut at the output limit";
+      if (unanswered) return roundLimit(session, change, what);
+      if (stuck) {
+        return failTask(
+          session,
+          "MODEL_OUTPUT_UNUSABLE",
+          `The model gave nothing to work with twice: ${what}.`,
+          change,
+        );
+      }
+      const nudge: Step = {
+        seq: step.seq + 1,
+        round: step.round,
+        body: { kind: "nudge", text: nudgeAfter(decision.kind) },
+      };
+      await session.commit({ ...change, steps: [step, nudge] });
+      session.endRound(what);
+      return;
+    }
+    case "refusal":
+      return failTask(
+        session,
+        "MODEL_REFUSED",
+        `The model declined: ${headOf(redact(decision.text).text, 1_000)}`,
+        change,
+      );
+    case "content_filter":
+      return failTask(session, "CONTENT_FILTERED", "The model's provider stopped the answer by its filter.", change);
+  }
+}
+
+function roundLimit(session: TaskSession, change: TaskChange, what: string): Promise<void> {
+  const { maxRounds } = session.task;
+  const message = `The ${maxRounds} rounds are used up and the model gave no final answer: ${what}.`;
+  return failTask(session, "ROUND_LIMIT", message, change);
+}
+
+function stepOf(
+  session: TaskSession,
+  action: NextAction & { readonly kind: "ask" },
+  { reply, usage }: AskedTurn,
+): Step {
+  const { decision } = reply;
+  return {
+    seq: session.lastStep + 1,
+    round: action.round,
+    body: {
+      kind: "turn",
+      text: "text" in decision ? redact(decision.text).text : "",
+      model: reply.model,
+      finishReason: reply.finishReason,
+      decision: decision.kind,
+      usage,
+      last: action.last,
+    },
+  };
+}
+
+function changeOf(action: NextAction & { readonly kind: "ask" }, turn: AskedTurn, step: Step): TaskChange {
+  const text = step.body.kind === "turn" ? step.body.text : "";
+  const message = {
+    type: "assistant_message",
+    step: step.seq,
+    text,
+    model: turn.reply.model,
+    usage: turn.usage,
+  } as const;
+  const requested = intentsOf(turn, step.seq).map(
+    ({ callId, tool, argumentsPreview: preview, ordinal }) =>
+      ({ type: "tool_call_requested", callId, tool, argumentsPreview: preview, ordinal }) as const,
+  );
+  const recorded = action.last ? [] : requested;
+  return { round: action.round, usage: turn.usage, steps: [step], events: [message, ...recorded] };
+}
+
+function intentsOf({ reply }: AskedTurn, stepSeq: number): Intent[] {
+  if (reply.decision.kind !== "tool_calls") return [];
+  return reply.decision.toolCalls.map((call, ordinal) => ({
+    callId: call.callId,
+    stepSeq,
+    ordinal,
+    providerCallId: headOf(call.providerCallId, 256),
+    // A name that no provider accepts would make the whole history unusable; the call fails as an unknown tool.
+    tool: isToolName(call.name) ? call.name : call.name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed",
+    arguments: call.argumentsJson,
+    argumentsPreview: headOf(redact(call.argumentsJson).text, argumentsPreview),
+  }));
+}

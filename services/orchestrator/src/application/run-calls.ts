@@ -1,0 +1,150 @@
+import { type Clock, mapBounded } from "@drover/kernel";
+import { attr, type Span, type Tracer } from "@drover/tracing";
+import type { NextAction } from "../domain/next-action.ts";
+import type { ToolCallRecord } from "../domain/step.ts";
+import { isOpenCall } from "../domain/tool-call-state.ts";
+import { toolFailure, type ViewLimits } from "../domain/tool-result.ts";
+import { completedEvent } from "./end-task.ts";
+import { executeTool } from "./execute-tool.ts";
+import type { CallResult, ConversationMemory, ToolBox, Workspaces } from "./ports.ts";
+import { recordableResult } from "./recordable-result.ts";
+import type { TaskSession } from "./task-session.ts";
+
+/** What running calls needs. */
+export interface CallParts {
+  readonly memory: ConversationMemory;
+  readonly workspaces: Workspaces;
+  readonly tracer: Tracer;
+  readonly tools: ToolBox;
+  readonly clock: Clock;
+  readonly view: ViewLimits;
+  /** Patience with the memory service for storing long results, ms. */
+  readonly patienceMs: number;
+  /** Calls of one turn that run at the same time. */
+  readonly parallel: number;
+  /** Calls of one turn that are run at all. */
+  readonly maxCalls: number;
+}
+
+type Resolved = ReturnType<ToolBox["resolve"]>;
+
+/**
+ * Runs the open calls of a turn: DISPATCHED is committed before the first of them starts, the results
+ * are committed together and in call order, whatever order they came in. After a crash the same calls
+ * are sent again under the same call id, which every tool bears.
+ */
+export async function runCalls(
+  parts: CallParts,
+  session: TaskSession,
+  action: NextAction & { readonly kind: "run_calls" },
+): Promise<void> {
+  const open = action.calls.filter((call) => isOpenCall(call.state));
+  const round = session.roundSpan(session.task.round);
+  if (open.some((call) => call.state === "DISPATCHED")) {
+    round.event("note", { text: "Calls without a result are sent again under the same ids." });
+  }
+  const resolved = new Map(open.map((call) => [call.callId, resolve(parts, call)]));
+  const dispatched = open.filter((call) => "tool" in (resolved.get(call.callId) ?? {})).map((call) => call.callId);
+  if (dispatched.length > 0) await session.commit({ dispatched });
+  const workspace = workspaceOf(parts, session, round);
+  const results = await mapBounded(open, parts.parallel, async (call) => {
+    const result = await runCall(parts, session, { call, round, workspace }, resolved.get(call.callId));
+    session.unrecorded.set(call.callId, result);
+    return result;
+  });
+  session.control.signal.throwIfAborted();
+  const tools = new Map(action.calls.map((call) => [call.callId, call.tool]));
+  const step = {
+    seq: session.lastStep + 1,
+    round: session.task.round,
+    body: { kind: "results", turn: action.turn },
+  } as const;
+  await session.commit({
+    results,
+    steps: [step],
+    events: results.map((result) => completedEvent(result, tools.get(result.callId) ?? "")),
+    ...(workspace.known() === undefined ? {} : { workspaceId: workspace.known() }),
+  });
+  session.unrecorded.clear();
+  session.endRound();
+}
+
+function resolve(parts: CallParts, call: ToolCallRecord): Resolved {
+  if (call.ordinal < parts.maxCalls) return parts.tools.resolve(call.tool, call.arguments);
+  const summary = `Only the first ${parts.maxCalls} calls of a turn are run; this one was not. Ask again in the next turn.`;
+  return { refused: toolFailure("TOO_MANY_CALLS", summary) };
+}
+
+interface CallSite {
+  readonly call: ToolCallRecord;
+  readonly round: Span;
+  readonly workspace: LazyWorkspace;
+}
+
+async function runCall(
+  parts: CallParts,
+  session: TaskSession,
+  site: CallSite,
+  resolved: Resolved | undefined,
+): Promise<CallResult> {
+  const { call, round } = site;
+  const { task, control } = session;
+  const span = parts.tracer.start({
+    tenant: task.tenant,
+    name: call.tool,
+    kind: "tool",
+    parent: round.context,
+    taskId: task.id,
+    attributes: { [attr.operation]: "execute_tool", [attr.toolName]: call.tool, [attr.toolCallId]: call.callId },
+  });
+  span.payload("input", call.arguments);
+  span.event("tool_input", { text: call.arguments });
+  const begun = parts.clock.monotonicMs();
+  const result =
+    resolved !== undefined && "tool" in resolved
+      ? await executeTool(resolved.tool, resolved.args, contextOf(session, site, span), control.signal)
+      : (resolved?.refused ?? toolFailure("UNKNOWN_TOOL", "There is no such tool."));
+  const durationMs = Math.round(parts.clock.monotonicMs() - begun);
+  return await recordableResult(parts, session, { callId: call.callId, span, durationMs }, result);
+}
+
+function contextOf(session: TaskSession, { call, workspace }: CallSite, span: Span) {
+  return {
+    ...session.scope(span),
+    callId: call.callId,
+    conversationId: session.task.conversationId,
+    collection: session.task.collection,
+    workspace: workspace.get,
+    span,
+  };
+}
+
+interface LazyWorkspace {
+  readonly get: (signal: AbortSignal) => Promise<string>;
+  /** The workspace that was made, to be recorded. */
+  readonly known: () => string | undefined;
+}
+
+/** One workspace for all calls, made by the first that asks; a failure is not remembered. */
+function workspaceOf(parts: CallParts, session: TaskSession, round: Span): LazyWorkspace {
+  const recorded = session.task.workspaceId;
+  let made: string | undefined;
+  let making: Promise<string> | undefined;
+  const make = async (signal: AbortSignal) => {
+    try {
+      made = await parts.workspaces.create(session.scope(round), signal);
+      return made;
+    } finally {
+      making = undefined;
+    }
+  };
+  return {
+    known: () => made,
+    get: (signal) => {
+      if (recorded !== undefined) return Promise.resolve(recorded);
+      if (made !== undefined) return Promise.resolve(made);
+      making ??= make(signal);
+      return making;
+    },
+  };
+}

@@ -1,0 +1,148 @@
+import { DroverError } from "@drover/kernel";
+import { attr } from "@drover/tracing";
+import { type NextAction, nextAction } from "../domain/next-action.ts";
+import { isTerminal } from "../domain/task-state.ts";
+import { type AskParts, askModel } from "./ask-model.ts";
+import { cancelTask, type EndParts, failTask, sayFarewell, succeedTask } from "./end-task.ts";
+import type { Claim } from "./ports.ts";
+import { recordTurn } from "./record-turn.ts";
+import { type CallParts, runCalls } from "./run-calls.ts";
+import type { RunControl } from "./run-control.ts";
+import { type SessionParts, TaskSession } from "./task-session.ts";
+
+/** What working on a task needs. */
+export interface RunParts extends SessionParts, AskParts, CallParts, EndParts {
+  readonly onFault: (fault: unknown, what: string) => void;
+}
+
+/**
+ * Works on a claimed task until it ends, is lost, or must be given back. Every round of this loop
+ * looks at the record alone, so that work goes on after a crash exactly as it would have without.
+ */
+export async function runTask(parts: RunParts, claim: Claim, control: RunControl): Promise<"ended" | "give_back"> {
+  const loaded = await parts.store.load(claim);
+  if (loaded === undefined) return "ended";
+  const session = new TaskSession(parts, claim, control, loaded);
+  if (session.task.attempt > 1) {
+    session.root.event("note", {
+      text: "A worker takes the task up again.",
+      attributes: { [attr.attempt]: session.task.attempt },
+    });
+  }
+  try {
+    await workOn(parts, session);
+    if (!isTerminal(session.task.state)) return "give_back";
+    if (session.task.state !== "SUCCEEDED") await sayFarewell(parts, session);
+    return "ended";
+  } catch (error) {
+    if (isStop(error, "LEASE_LOST")) return "give_back";
+    throw error;
+  } finally {
+    session.closeSpans();
+  }
+}
+
+async function workOn(parts: RunParts, session: TaskSession): Promise<void> {
+  for (;;) {
+    if (session.control.stopped === "LEASE_LOST" || session.control.draining) return;
+    if (session.control.stopped === "TASK_CANCELLED") session.task = { ...session.task, cancelRequested: true };
+    const action = nextAction(session.task, session.log);
+    if (action.kind === "nothing") return;
+    try {
+      await act(parts, session, action);
+    } catch (error) {
+      await absorb(parts, session, action, error);
+    }
+  }
+}
+
+/** A fault of the work at hand ends the task, unless the work was told to stop: then the loop decides anew. */
+async function absorb(parts: RunParts, session: TaskSession, action: NextAction, error: unknown): Promise<void> {
+  if (isStop(error, "LEASE_LOST")) throw error;
+  if (session.control.signal.aborted && action.kind !== "cancel") return;
+  const known = DroverError.from(error);
+  if (known.code === "INTERNAL" || action.kind === "cancel" || action.kind === "fail") {
+    parts.onFault(error, `${action.kind} of a task failed`);
+  }
+  if (action.kind === "cancel" || action.kind === "fail") throw error;
+  const { reason, message } = failureOf(known, action, session);
+  await failTask(session, reason, message);
+}
+
+async function act(parts: RunParts, session: TaskSession, action: NextAction): Promise<void> {
+  switch (action.kind) {
+    case "start": {
+      waited(parts, session);
+      await session.commit({ state: { to: "RUNNING", actor: "worker", reason: "", input: "claimed" } });
+      return;
+    }
+    case "ask":
+      return recordTurn(session, action, await askModel(parts, session, action));
+    case "run_calls":
+      return runCalls(parts, session, action);
+    case "verify":
+      return succeedTask(parts, session);
+    case "cancel":
+      return cancelTask(session);
+    case "fail":
+      return failTask(session, action.reason, action.message);
+    case "nothing":
+      return;
+  }
+}
+
+/** The time a task waited for a worker, as a span. */
+function waited(parts: RunParts, session: TaskSession): void {
+  const { task, root } = session;
+  parts.tracer
+    .start({
+      tenant: task.tenant,
+      name: "queued",
+      kind: "wait",
+      parent: root.context,
+      taskId: task.id,
+      startedAt: task.createdAt,
+      attributes: { [attr.waitFor]: "worker" },
+    })
+    .end();
+}
+
+interface Failure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+function failureOf(error: DroverError, action: NextAction, session: TaskSession): Failure {
+  if (action.kind !== "ask") return { reason: "INTERNAL", message: "An internal error ended the task." };
+  const failure = askFailureOf(error);
+  if (!action.last) return failure;
+  const message = `The ${session.task.maxRounds} rounds are used up and no final answer could be had: ${failure.message}`;
+  return { reason: "ROUND_LIMIT", message };
+}
+
+/** Memory's errors say what they are by their reason; every other one of a question comes from the model. */
+function askFailureOf(error: DroverError): Failure {
+  if (error.reason === "MEMORY_UNAVAILABLE") return { reason: error.reason, message: error.message };
+  if (error.reason === "BUDGET_UNSATISFIABLE" || error.reason === "CONTEXT_LENGTH_EXCEEDED") {
+    return { reason: "CONTEXT_TOO_LONG", message: error.message };
+  }
+  switch (error.code) {
+    case "UNAVAILABLE":
+    case "RESOURCE_EXHAUSTED":
+    case "DEADLINE_EXCEEDED":
+      return { reason: "MODEL_UNAVAILABLE", message: error.message };
+    case "INVALID_ARGUMENT":
+      return { reason: "MODEL_REQUEST_REFUSED", message: error.message };
+    case "FAILED_PRECONDITION":
+    case "PERMISSION_DENIED":
+    case "UNAUTHENTICATED":
+    case "NOT_FOUND":
+      return { reason: "MODEL_MISCONFIGURED", message: error.message };
+    default:
+      return { reason: "INTERNAL", message: "An internal error ended the task." };
+  }
+}
+
+function isStop(error: unknown, reason: string): boolean {
+  return error instanceof DroverError && error.reason === reason;
+}

@@ -1,0 +1,201 @@
+import { DroverError } from "@drover/kernel";
+import { type Attributes, attr, type Span, type Tracer } from "@drover/tracing";
+import type { Step, TaskLog, ToolCallRecord } from "../domain/step.ts";
+import { rootSpanId, type Task, type TaskUsage } from "../domain/task.ts";
+import { isTerminal } from "../domain/task-state.ts";
+import type { CallResult, CallScope, Claim, TaskChange, TaskSignals, TaskStore } from "./ports.ts";
+import type { RunControl } from "./run-control.ts";
+
+/** What a session needs. */
+export interface SessionParts {
+  readonly store: TaskStore;
+  readonly signals: TaskSignals;
+  readonly tracer: Tracer;
+}
+
+/**
+ * One worker's hold on one task: what is recorded of it, kept current through {@link commit}, and the
+ * spans that are open. Everything here can be rebuilt from the record by the next owner.
+ */
+export class TaskSession {
+  readonly claim: Claim;
+  readonly control: RunControl;
+  readonly root: Span;
+  task: Task;
+  log: TaskLog;
+  /** Newest step whose messages the memory service has. */
+  fedThrough = 0;
+  /** Results that are there, but not committed yet; kept if a cancel comes in between. */
+  readonly unrecorded = new Map<string, CallResult>();
+  readonly #parts: SessionParts;
+  #round: Span | undefined;
+
+  constructor(
+    parts: SessionParts,
+    claim: Claim,
+    control: RunControl,
+    loaded: { readonly task: Task; readonly log: TaskLog },
+  ) {
+    this.#parts = parts;
+    this.claim = claim;
+    this.control = control;
+    this.task = loaded.task;
+    this.log = loaded.log;
+    this.root = startRoot(parts.tracer, loaded.task);
+  }
+
+  /** The newest step's number; the next one is one more. */
+  get lastStep(): number {
+    return this.log.steps.at(-1)?.seq ?? 0;
+  }
+
+  /** The span of the round at hand, begun where there is none. */
+  roundSpan(round: number): Span {
+    this.#round ??= this.#parts.tracer.start({
+      tenant: this.task.tenant,
+      name: `round ${round}`,
+      kind: "round",
+      parent: this.root.context,
+      taskId: this.task.id,
+      attributes: { [attr.round]: round },
+    });
+    return this.#round;
+  }
+
+  endRound(error?: string): void {
+    this.#round?.end(error === undefined ? {} : { error });
+    this.#round = undefined;
+  }
+
+  /** On whose behalf other services are called, as children of `span`. */
+  scope(span: Span): CallScope {
+    return { tenant: this.task.tenant, subject: this.task.createdBy, taskId: this.task.id, trace: span.context };
+  }
+
+  /**
+   * Writes a change and takes it over here. False where a cancel has won; throws ABORTED with reason
+   * LEASE_LOST where the task is held by somebody else, and also where the outcome is not known: the
+   * next owner then reads what really happened.
+   */
+  async commit(change: TaskChange): Promise<boolean> {
+    if (this.control.stopped === "LEASE_LOST") throw leaseLost();
+    const outcome = await this.#parts.store.commit(this.claim, this.task.version, change).catch((cause: unknown) => {
+      if (cause instanceof DroverError) throw leaseLost(cause);
+      throw cause;
+    });
+    if (outcome.outcome === "fenced") throw leaseLost();
+    if (outcome.outcome === "cancelled") {
+      this.task = { ...this.task, cancelRequested: true };
+      return false;
+    }
+    this.task = changed(this.task, change, outcome.version, outcome.lastSequence);
+    this.log = extended(this.log, change);
+    this.#parts.signals.committed(this.task.tenant, this.task.id, outcome.lastSequence);
+    if (outcome.cancelRequested && !isTerminal(this.task.state)) {
+      this.task = { ...this.task, cancelRequested: true };
+      this.control.cancel();
+    }
+    return true;
+  }
+
+  /** Ends the spans with what is recorded, or leaves them to the next owner. */
+  closeSpans(): void {
+    const { task } = this;
+    const error = task.state === "SUCCEEDED" ? undefined : task.failureMessage || "interrupted";
+    this.endRound(error);
+    if (!isTerminal(task.state)) return this.root.release();
+    endRoot(this.root, task);
+  }
+}
+
+/** Ends the span of a task that has reached its end. */
+export function endRoot(root: Span, task: Task): void {
+  root.payload("output", task.answer === "" ? task.failureMessage : task.answer);
+  root.end({
+    error: task.state === "SUCCEEDED" ? undefined : `${task.failureReason}: ${task.failureMessage}`,
+    attributes: { [attr.taskState]: task.state, [attr.round]: task.round, ...usageAttributes(task.usage) },
+  });
+}
+
+/** Begins, or takes up again, the span that stands for a whole task. */
+export function startRoot(tracer: Tracer, task: Task): Span {
+  const root = tracer.start({
+    tenant: task.tenant,
+    name: "task",
+    kind: "task",
+    taskId: task.id,
+    identity: { traceId: task.traceId, spanId: rootSpanId(task.id) },
+    startedAt: task.createdAt,
+    attributes: {
+      [attr.taskId]: task.id,
+      [attr.mode]: task.mode,
+      [attr.conversationId]: task.conversationId,
+      [attr.requestModel]: task.model,
+      [attr.maxRounds]: task.maxRounds,
+    },
+  });
+  root.payload("input", task.prompt);
+  return root;
+}
+
+/** Tokens and cost as attributes of a span. */
+export function usageAttributes(usage: TaskUsage): Attributes {
+  return {
+    [attr.inputTokens]: usage.inputTokens,
+    [attr.outputTokens]: usage.outputTokens,
+    [attr.cachedInputTokens]: usage.cachedInputTokens,
+    [attr.reasoningTokens]: usage.reasoningTokens,
+    [attr.costNanoUsd]: usage.costNanoUsd ?? undefined,
+  };
+}
+
+function leaseLost(cause?: unknown): DroverError {
+  return new DroverError("ABORTED", "The task is no longer held by this worker.", { reason: "LEASE_LOST", cause });
+}
+
+function changed(task: Task, change: TaskChange, version: number, lastSequence: number): Task {
+  const cancelled = change.state?.to === "CANCELLED";
+  return {
+    ...task,
+    version,
+    lastSequence,
+    state: change.state?.to ?? task.state,
+    round: change.round ?? task.round,
+    workspaceId: change.workspaceId ?? task.workspaceId,
+    answer: change.answer ?? task.answer,
+    failureReason: cancelled ? "CANCELLED" : (change.failureReason ?? task.failureReason),
+    failureMessage: cancelled ? "The task was cancelled." : (change.failureMessage ?? task.failureMessage),
+    usage: change.usage === undefined ? task.usage : sum(task.usage, change.usage),
+  };
+}
+
+function sum(a: TaskUsage, b: TaskUsage): TaskUsage {
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    costNanoUsd: a.costNanoUsd === null || b.costNanoUsd === null ? null : a.costNanoUsd + b.costNanoUsd,
+  };
+}
+
+function extended(log: TaskLog, change: TaskChange): TaskLog {
+  const steps: readonly Step[] = [...log.steps, ...(change.steps ?? [])];
+  const dispatched = new Set(change.dispatched);
+  const results = new Map(change.results?.map((result) => [result.callId, result]));
+  const known = log.calls.map((call): ToolCallRecord => {
+    const result = results.get(call.callId);
+    if (result !== undefined) return { ...call, ...result };
+    return dispatched.has(call.callId) ? { ...call, state: "DISPATCHED" } : call;
+  });
+  const proposed = (change.intents ?? []).map(
+    (intent): ToolCallRecord => ({
+      ...intent,
+      state: "PROPOSED",
+      shown: "",
+      spillPointer: "",
+      resultCharacters: 0,
+    }),
+  );
+  return { steps, calls: [...known, ...proposed] };
+}
