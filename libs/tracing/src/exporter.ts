@@ -48,6 +48,7 @@ export class Exporter implements AsyncDisposable {
   readonly #sending = new Map<string, Promise<void>>();
   readonly #closed = new AbortController();
   #sequence = 0;
+  #starved = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: { service: string; bus: Bus; log?: ExporterLog | undefined; limits: ExporterLimits }) {
@@ -72,7 +73,7 @@ export class Exporter implements AsyncDisposable {
     if (this.#closed.signal.aborted) return;
     this.#queue.add(key, kind, record);
     if (this.#queue.bytesOf(key) >= this.#limits.frameBytes) this.#pump();
-    else this.#timer ??= setTimeout(() => this.#pump(), this.#limits.delayMs).unref();
+    else this.#pumpSoon();
   }
 
   /** Sends all that waits; resolves when it is accepted or after the limit's `flushMs`. */
@@ -92,31 +93,39 @@ export class Exporter implements AsyncDisposable {
     if (this.#queue.bytes > 0) this.#log?.warn({ bytes: this.#queue.bytes }, "Trace records were not sent in time.");
   }
 
+  #pumpSoon(): void {
+    this.#timer ??= setTimeout(() => this.#pump(), this.#limits.delayMs).unref();
+  }
+
   #pump(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    this.#starved = false;
     for (const key of this.#queue.waiting()) {
-      if (this.#sending.size >= framesAtOnce) return;
+      if (this.#sending.size >= framesAtOnce) {
+        this.#starved = true;
+        return;
+      }
       const id = `${key.tenant}/${key.traceId}`;
       if (this.#sending.has(id)) continue;
       const done = this.#sendAll(key).finally(() => {
         this.#sending.delete(id);
-        if (!this.#closed.signal.aborted) this.#pump();
+        if (this.#closed.signal.aborted) return;
+        // What came meanwhile waits its 50 ms like everything else, so that a busy trace is batched too.
+        if (this.#starved) this.#pump();
+        else if (this.#queue.bytes > 0) this.#pumpSoon();
       });
       this.#sending.set(id, done);
     }
   }
 
   async #sendAll(key: TraceKey): Promise<void> {
-    for (;;) {
+    do {
       const taken = this.#queue.take(key, this.#limits.frameBytes);
       if (taken === undefined) return;
       await this.#send(key, taken);
       this.#queue.release(taken.bytes);
-      if (this.#closed.signal.aborted || this.#queue.bytesOf(key) < this.#limits.frameBytes) break;
-    }
-    // What came meanwhile waits its 50 ms like everything else, so that a busy trace is batched too.
-    if (this.#queue.bytesOf(key) > 0) await pause(this.#limits.delayMs, this.#closed.signal);
+    } while (!this.#closed.signal.aborted && this.#queue.bytesOf(key) >= this.#limits.frameBytes);
   }
 
   async #send(key: TraceKey, taken: TakenRecords): Promise<void> {
