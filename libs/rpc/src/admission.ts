@@ -8,7 +8,7 @@ import type { IdentityVerifier } from "./identity-verifier.ts";
 import { metadataBytes } from "./metadata.ts";
 
 /** The scope that a method's option names; undefined where it names none, and nobody may call it. */
-export function scopeOf(method: DescMethod): string | undefined {
+function scopeOf(method: DescMethod): string | undefined {
   const scope = hasOption(method, scopeOption) ? getOption(method, scopeOption) : "";
   return scope === "" ? undefined : scope;
 }

@@ -29,7 +29,8 @@ export interface MethodRunner {
 
 /**
  * Runs one call: admits it, runs `work`, and tells `fail` of the error, if any, exactly once and at
- * once when the call is aborted, whatever the handler does with its signal. Never rejects.
+ * once when the call is aborted, whatever the handler does with its signal; a peer that has gone is told
+ * nothing. Never rejects.
  */
 export async function runCall(
   runner: MethodRunner,
@@ -42,10 +43,11 @@ export async function runCall(
   const startedMs = performance.now();
   const context = new RpcContext(runner.method, pathOf(runner.method), call.metadata, deadlineMs);
   let ended = false;
+  let gone = false;
   const end = (error: DroverError | undefined) => {
     if (ended) return;
     ended = true;
-    if (error !== undefined) fail(error);
+    if (error !== undefined && !gone) fail(error);
     runner.active.remove(context);
     runner.observe(context, startedMs, error);
     if (error === undefined || context.abortReason === undefined) context.finish();
@@ -53,6 +55,7 @@ export async function runCall(
   runner.active.add(context, kind);
   context.onAbort(end);
   call.on("cancelled", () => {
+    gone = true;
     if (!ended) context.abort(context.cancelled());
   });
   try {

@@ -1,6 +1,6 @@
 import { type ContextValues, createContextKey, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
-import type { TraceContext } from "./traceparent.ts";
+import type { TraceContext } from "@drover/tracing";
 
 /** On whose behalf a call is made; comes from a verified identity only, never from a request's body. */
 export interface Caller {
@@ -11,6 +11,9 @@ export interface Caller {
   /** The task that the call is part of, where there is one. */
   readonly taskId?: string;
 }
+
+/** Name of the metadata entry that carries the trace (W3C Trace Context). */
+export const traceparentHeader = "traceparent";
 
 export const callerKey = createContextKey<Caller | undefined>(undefined, { description: "drover caller" });
 export const traceKey = createContextKey<TraceContext | undefined>(undefined, { description: "drover trace" });

@@ -1,13 +1,13 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ContextValues } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
+import { formatTraceparent } from "@drover/tracing";
 import { Metadata, status } from "@grpc/grpc-js";
-import { callerKey, traceKey } from "./caller.ts";
+import { callerKey, traceKey, traceparentHeader } from "./caller.ts";
 import { carriesDetails, droverErrorFrom } from "./error-mapping.ts";
 import { type IdentityMinter, identityHeader } from "./identity-minter.ts";
 import type { RpcClientLimits } from "./limits.ts";
 import { addHeaders, type HeadersInput } from "./metadata.ts";
-import { formatTraceparent, traceparentHeader } from "./traceparent.ts";
 
 /** What every call to one peer has in common. */
 export interface Peer {
@@ -58,7 +58,7 @@ export function callError(
   method: DescMethod,
   signal: AbortSignal | undefined,
 ): DroverError {
-  if (signal?.aborted) return DroverError.from(signal.reason);
+  if (signal?.aborted) return abortError(signal);
   if (isLocal(error, status.UNAVAILABLE)) {
     return new DroverError("UNAVAILABLE", `The service ${peer.audience} at ${peer.addresses} cannot be reached.`, {
       reason: "PEER_UNREACHABLE",
@@ -72,6 +72,13 @@ export function callError(
     });
   }
   return droverErrorFrom(error);
+}
+
+/** What an aborted signal's caller is told: the reason where it is a known one, else a cancellation. */
+export function abortError(signal: AbortSignal): DroverError {
+  const error = DroverError.from(signal.reason);
+  if (error === signal.reason || error.code !== "INTERNAL") return error;
+  return new DroverError("CANCELLED", "The call was cancelled.", { cause: signal.reason });
 }
 
 /** True for a status that grpc-js made itself, without an answer of a Drover service. */

@@ -1,8 +1,7 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import type { UnaryResponse } from "@connectrpc/connect";
-import { DroverError } from "@drover/kernel";
 import { type Client, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
-import { type CallSetting, callError, metadataOf, type Peer } from "./client-call.ts";
+import { abortError, type CallSetting, callError, metadataOf, type Peer } from "./client-call.ts";
 import { decode, encode, pathOf } from "./codec.ts";
 import { headersFrom } from "./metadata.ts";
 
@@ -21,7 +20,7 @@ export async function callUnary<I extends DescMessage, O extends DescMessage>(
   setting: CallSetting,
 ): Promise<UnaryResponse<I, O>> {
   const { signal } = setting;
-  if (signal?.aborted) throw DroverError.from(signal.reason);
+  if (signal?.aborted) throw abortError(signal);
   const request = encode(method.input, input, peer.limits.maxMessageBytes);
   const prepared = metadataOf(peer, setting);
   const metadata = prepared instanceof Promise ? await prepared : prepared;

@@ -8,7 +8,7 @@ import { LruCache } from "./lru-cache.ts";
 export const identityHeader = "x-drover-identity";
 
 /** How long a token is good for, in seconds. */
-export const identityTtlSeconds = 60;
+const identityTtlSeconds = 60;
 
 /** A token is minted anew when less than this remains of it, so that none expires on its way. */
 const renewBeforeMs = 10_000;

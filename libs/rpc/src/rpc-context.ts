@@ -1,10 +1,10 @@
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
+import { parseTraceparent, type TraceContext } from "@drover/tracing";
 import type { Metadata } from "@grpc/grpc-js";
-import { type Caller, callerKey, traceKey } from "./caller.ts";
+import { type Caller, callerKey, traceKey, traceparentHeader } from "./caller.ts";
 import { headersFrom } from "./metadata.ts";
-import { parseTraceparent, type TraceContext, traceparentHeader } from "./traceparent.ts";
 
 /**
  * The context of one rpc. What few handlers ask for (headers, the signal, values) is made when it is

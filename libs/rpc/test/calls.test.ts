@@ -141,6 +141,7 @@ test("cancelling reaches the handler's signal and the caller gets the signal's r
     client.echo({}, { signal, contextValues }),
     client.upload(chunks(1, 1), { signal, contextValues }),
     collect(client.watch({ n: 0 }, { signal, contextValues })),
+    collect(client.chat(endless(), { signal, contextValues })),
   ];
   const settled = Promise.allSettled(calls);
   await sleep(50);
@@ -218,6 +219,13 @@ test("a slow reader holds up its writer instead of filling memory", async () => 
 
 async function* chunks(n: number, size: number) {
   for (let i = 0; i < n; i++) yield { data: new Uint8Array(size) };
+}
+
+async function* endless() {
+  for (;;) {
+    yield { text: "a" };
+    await sleep(1);
+  }
 }
 
 async function* words(texts: readonly string[]) {

@@ -94,3 +94,15 @@ test("a server that comes back is found again", async () => {
     )
     .toBe("second");
 });
+
+test("connections that reach their age are replaced without a failed call", async () => {
+  await using fixture = await named("a", { limits: { maxConnectionAgeMs: 50, maxConnectionAgeGraceMs: 1000 } });
+  const client = createClient(EchoService, fixture.transport());
+  const endMs = performance.now() + 1000;
+  let calls = 0;
+  const caller = async () => {
+    for (; performance.now() < endMs; calls++) await client.echo({}, { contextValues });
+  };
+  await Promise.all(Array.from({ length: 8 }, caller));
+  expect(calls).toBeGreaterThan(100);
+});

@@ -2,7 +2,7 @@ import pino from "pino";
 import { redacted } from "./log-redaction.ts";
 
 /** A log line is a message, with or without fields before it. */
-export interface LogMethod {
+interface LogMethod {
   (message: string): void;
   (fields: Readonly<Record<string, unknown>>, message: string): void;
 }

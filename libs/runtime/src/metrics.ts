@@ -5,7 +5,7 @@ import { processRegistry } from "./process-registry.ts";
 export type Labels = Readonly<Record<string, string>>;
 
 /** What a metric is called: `drover_<what>_<unit>`, `_total` at the end of a counter. */
-export interface MetricSpec {
+interface MetricSpec {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
