@@ -11,7 +11,9 @@ if [ "${1:-}" != --force ] && docker image inspect "$image" >/dev/null 2>&1; the
 
 if [ "${DROVER_BASE_PULL:-1}" = 1 ]; then
   echo "base: pulling debian:$suite-slim"
-  if timeout "${DROVER_PULL_TIMEOUT_S:-30}" docker pull -q "debian:$suite-slim" >/dev/null 2>&1; then
+  # Where there is no `timeout` there is no debootstrap either, so waiting is right.
+  limit=$(command -v timeout >/dev/null && echo "timeout ${DROVER_PULL_TIMEOUT_S:-30}" || true)
+  if $limit docker pull -q "debian:$suite-slim" >/dev/null 2>&1; then
     docker tag "debian:$suite-slim" "$image"
     exit 0
   fi

@@ -3,7 +3,9 @@
 # As root on Debian it installs and starts one, unless DROVER_NO_INSTALL=1; elsewhere it says what to install and exits with 3.
 set -euo pipefail
 
-answers() { timeout 20 docker info >/dev/null 2>&1; }
+answers() {
+  if command -v timeout >/dev/null; then timeout 20 docker info; else docker info; fi >/dev/null 2>&1
+}
 
 if command -v docker >/dev/null && answers; then exit 0; fi
 

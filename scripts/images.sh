@@ -8,28 +8,30 @@ export DOCKER_BUILDKIT=0
 
 scripts/docker.sh
 # Two builders at once would do the same work twice.
-exec 8>"${TMPDIR:-/tmp}/drover-images.lock"
-flock 8
+if command -v flock >/dev/null; then
+  exec 8>"${TMPDIR:-/tmp}/drover-images.lock"
+  flock 8
+fi
 scripts/base-image.sh 8>&-
 base_id=$(docker image inspect -f '{{.Id}}' "$base")
 
 # header NAME KEY: the value of the "# KEY: value" comment at the head of an image's Dockerfile.
 header() { sed -n "/^[^#]/q; s/^# $2: *//p" "deploy/images/$1/Dockerfile"; }
 
+sha() { if command -v sha256sum >/dev/null; then sha256sum; else shasum -a 256; fi; }
+
 # inputs NAME: a hash over everything that decides what the image holds.
 inputs() {
-  local name=$1 need
-  local -a paths=("deploy/images/$name")
-  read -r -a extra <<<"$(header "$name" context)"
-  paths+=("${extra[@]}")
+  local name=$1 need file
   {
     echo "$base_id"
     for need in $(header "$name" needs); do docker image inspect -f '{{.Id}}' "$(header "$need" tag)"; done
-    find "${paths[@]}" -type f -printf '%m %p\0' | sort -zu | while IFS= read -r -d '' line; do
-      printf '%s ' "$line"
-      sha256sum <"${line#* }"
+    # shellcheck disable=SC2046 # the header is a list of paths
+    find "deploy/images/$name" $(header "$name" context) -type f | LC_ALL=C sort -u | while IFS= read -r file; do
+      if [ -x "$file" ]; then echo "executable"; fi
+      echo "$file $(sha <"$file")"
     done
-  } | sha256sum | cut -d' ' -f1
+  } | sha | cut -d' ' -f1
 }
 
 # context NAME: writes the build context as a tar.
@@ -44,12 +46,12 @@ context() {
   fi
 }
 
-declare -A done_already=()
+considered=" "
 
 build() {
   local name=$1 need tag hash dockerfile started log
-  if [ -n "${done_already[$name]:-}" ]; then return; fi
-  done_already[$name]=1
+  case $considered in *" $name "*) return ;; esac
+  considered="$considered$name "
   if [ ! -f "deploy/images/$name/Dockerfile" ]; then
     echo "images: there is no deploy/images/$name/Dockerfile; there are: $(names)" >&2
     exit 2
@@ -74,5 +76,6 @@ build() {
 
 names() { for file in deploy/images/*/Dockerfile; do basename "$(dirname "$file")"; done | tr '\n' ' '; }
 
-if [ $# -gt 0 ]; then wanted=("$@"); else read -r -a wanted <<<"$(names)"; fi
-for name in "${wanted[@]}"; do build "$name"; done
+# shellcheck disable=SC2046 # folder names have no spaces
+if [ $# = 0 ]; then set -- $(names); fi
+for name in "$@"; do build "$name"; done
