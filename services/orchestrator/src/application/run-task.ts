@@ -120,9 +120,9 @@ function failureOf(error: DroverError, action: NextAction, session: TaskSession)
   return { reason: "ROUND_LIMIT", message };
 }
 
-/** Memory's errors say what they are by their reason; every other one of a question comes from the model. */
+/** Memory's errors say so in their reason; every other one of a question comes from the model. */
 function askFailureOf(error: DroverError): Failure {
-  if (error.reason === "MEMORY_UNAVAILABLE") return { reason: error.reason, message: error.message };
+  if (error.reason.startsWith("MEMORY_")) return { reason: error.reason, message: error.message };
   if (error.reason === "BUDGET_UNSATISFIABLE" || error.reason === "CONTEXT_LENGTH_EXCEEDED") {
     return { reason: "CONTEXT_TOO_LONG", message: error.message };
   }

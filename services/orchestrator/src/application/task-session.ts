@@ -103,8 +103,8 @@ export class TaskSession {
     const { task } = this;
     const error = task.state === "SUCCEEDED" ? undefined : task.failureMessage || "interrupted";
     this.endRound(error);
-    if (!isTerminal(task.state)) return this.root.release();
-    endRoot(this.root, task);
+    if (isTerminal(task.state)) endRoot(this.root, task);
+    else this.root.release();
   }
 }
 

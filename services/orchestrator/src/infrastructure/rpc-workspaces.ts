@@ -1,0 +1,18 @@
+import { createClient, type Transport } from "@connectrpc/connect";
+import { DroverError } from "@drover/kernel";
+import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
+import type { Workspaces } from "../application/ports.ts";
+import { actingFor } from "./acting-for.ts";
+
+/** Workspaces of the sandbox service; the task's id is the request id, so a task gets one however often it asks. */
+export function createRpcWorkspaces(transport: Transport): Workspaces {
+  const client = createClient(WorkspaceService, transport);
+  return {
+    async create(scope, signal) {
+      const request = { requestId: scope.taskId };
+      const { workspace } = await client.createWorkspace(request, actingFor(scope, ["exec:run"], signal));
+      if (workspace === undefined) throw new DroverError("INTERNAL", "The sandbox named no workspace.");
+      return workspace.id;
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import type { Transport } from "@connectrpc/connect";
+import type { Tool } from "../../application/ports.ts";
+import { globTool, listDirectoryTool } from "./file-listing.ts";
+import { grepTool } from "./grep.ts";
+import { readFileTool } from "./read-file.ts";
+import { readSpillTool } from "./read-spill.ts";
+import { runCodeTool } from "./run-code.ts";
+import { searchDocumentsTool } from "./search-documents.ts";
+import { writeFileTool } from "./write-file.ts";
+
+/** The tools that every task has, in the order in which the model is told of them. */
+export function standardTools(peers: {
+  readonly sandbox: Transport;
+  readonly rag: Transport;
+  readonly memory: Transport;
+  readonly languages: readonly string[];
+}): readonly Tool[] {
+  return [
+    runCodeTool(peers.sandbox, peers.languages),
+    readSpillTool(peers.memory),
+    searchDocumentsTool(peers.rag),
+    readFileTool(peers.sandbox),
+    writeFileTool(peers.sandbox),
+    listDirectoryTool(peers.sandbox),
+    grepTool(peers.sandbox),
+    globTool(peers.sandbox),
+  ];
+}
