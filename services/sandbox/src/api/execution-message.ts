@@ -1,0 +1,110 @@
+import { create } from "@bufbuild/protobuf";
+import { type Duration, DurationSchema, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import {
+  type Execution as ExecutionMessage,
+  ExecutionSchema,
+  ExecutionState,
+  FileChange_Kind,
+  FileChangeSchema,
+  type Limits as LimitsMessage,
+  LimitsSchema,
+  type OutputFacts as OutputFactsMessage,
+  OutputFactsSchema,
+  Verdict as VerdictMessage,
+} from "@drover/proto/sandbox/v1/exec";
+import type { ChangeOutcome } from "../domain/change-set.ts";
+import type { Execution } from "../domain/execution.ts";
+import type { Limits } from "../domain/limits.ts";
+import type { OutputFacts } from "../domain/output-cap.ts";
+import type { Verdict } from "../domain/verdict.ts";
+
+const verdicts: Readonly<Record<Verdict, VerdictMessage>> = {
+  EXITED: VerdictMessage.EXITED,
+  SIGNALED: VerdictMessage.SIGNALED,
+  TIMEOUT_WALL: VerdictMessage.TIMEOUT_WALL,
+  OOM: VerdictMessage.OOM,
+  OUTPUT_LIMIT: VerdictMessage.OUTPUT_LIMIT,
+  CANCELLED: VerdictMessage.CANCELLED,
+  LAUNCH_FAILED: VerdictMessage.LAUNCH_FAILED,
+  INFRA_LOST: VerdictMessage.INFRA_LOST,
+};
+
+const changeKinds: Readonly<Record<ChangeOutcome["kind"], FileChange_Kind>> = {
+  ADDED: FileChange_Kind.ADDED,
+  MODIFIED: FileChange_Kind.MODIFIED,
+  DELETED: FileChange_Kind.DELETED,
+  SKIPPED: FileChange_Kind.SKIPPED,
+  CONFLICT: FileChange_Kind.CONFLICT,
+};
+
+/** The execution as callers see it. */
+export function executionMessage(execution: Execution): ExecutionMessage {
+  const message = create(ExecutionSchema, {
+    id: execution.id,
+    callId: execution.callId,
+    taskId: execution.taskId,
+    language: execution.language,
+    state: stateOf(execution),
+    appliedLimits: limitsMessage(execution.limits),
+    image: execution.image,
+    runtime: execution.runtime,
+    workspaceId: execution.workspaceId,
+    workspaceVersionBefore: BigInt(execution.workspaceVersionBefore),
+    acceptedAt: timestampFromDate(execution.acceptedAt),
+  });
+  if (execution.startedAt !== undefined) message.startedAt = timestampFromDate(execution.startedAt);
+  if (execution.endedAt !== undefined) message.endedAt = timestampFromDate(execution.endedAt);
+  addResult(message, execution);
+  return message;
+}
+
+/** Limits in the proto's units. */
+export function limitsMessage(limits: Limits): LimitsMessage {
+  return create(LimitsSchema, {
+    wallTime: durationOf(limits.wallMs),
+    memoryBytes: BigInt(limits.memoryBytes),
+    cpuMillis: limits.cpuMillis,
+    processes: limits.processes,
+    outputBytes: BigInt(limits.outputBytes),
+  });
+}
+
+function addResult(message: ExecutionMessage, { result }: Execution): void {
+  if (result === undefined) return;
+  const { outcome, usage } = result;
+  message.verdict = verdicts[outcome.verdict];
+  if (outcome.exitCode !== undefined) message.exitCode = outcome.exitCode;
+  message.signal = outcome.signal;
+  message.killedBy = outcome.killedBy;
+  message.message = outcome.message;
+  message.oomSeen = result.oomSeen;
+  message.stdout = outputMessage(result.stdout);
+  message.stderr = outputMessage(result.stderr);
+  message.wallTime = durationOf(usage.wallMs);
+  message.cpuTime = durationOf(usage.cpuMs);
+  message.peakMemoryBytes = BigInt(Math.round(usage.peakMemoryBytes));
+  message.workspaceVersionAfter = BigInt(result.workspaceVersionAfter);
+  message.changes = result.changes.map(({ path, kind, size, reason }) =>
+    create(FileChangeSchema, { path, kind: changeKinds[kind], sizeBytes: BigInt(size), skippedReason: reason }),
+  );
+}
+
+function stateOf(execution: Execution): ExecutionState {
+  if (execution.result !== undefined) return ExecutionState.ENDED;
+  return execution.startedAt === undefined ? ExecutionState.ACCEPTED : ExecutionState.RUNNING;
+}
+
+function outputMessage({ seen, head, tail, dropped }: OutputFacts): OutputFactsMessage {
+  return create(OutputFactsSchema, {
+    bytesSeen: BigInt(seen),
+    bytesKept: BigInt(head.length + tail.length),
+    head: new Uint8Array(head),
+    tail: new Uint8Array(tail),
+    bytesDropped: BigInt(dropped),
+  });
+}
+
+function durationOf(ms: number): Duration {
+  const seconds = Math.floor(ms / 1000);
+  return create(DurationSchema, { seconds: BigInt(seconds), nanos: Math.round((ms - seconds * 1000) * 1e6) % 1e9 });
+}

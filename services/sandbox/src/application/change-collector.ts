@@ -1,0 +1,69 @@
+import { DroverError } from "@drover/kernel";
+import { type Change, type ChangeOutcome, pathOf } from "../domain/change-set.ts";
+import type { Execution } from "../domain/execution.ts";
+import { pathFault } from "../domain/workspace-path.ts";
+import type { CollectedChange, Container, Log, WorkspaceLimits, WorkspaceStore } from "./ports.ts";
+
+/** What a run's changes came to; version 0 where nothing was committed. */
+export interface Collected {
+  readonly workspaceVersionAfter: number;
+  readonly changes: readonly ChangeOutcome[];
+}
+
+/**
+ * Takes what a program changed in its workspace over as one change set. Process 1 reported it, so
+ * every path is checked again. What cannot be taken over is reported, never dropped silently.
+ */
+export class ChangeCollector {
+  readonly #workspaces: WorkspaceStore;
+  readonly #limits: WorkspaceLimits;
+  readonly #log: Log;
+
+  constructor(workspaces: WorkspaceStore, limits: WorkspaceLimits, log: Log) {
+    this.#workspaces = workspaces;
+    this.#limits = limits;
+    this.#log = log;
+  }
+
+  async commit(execution: Execution, container: Container): Promise<Collected> {
+    const changes: Change[] = [];
+    const skipped: ChangeOutcome[] = [];
+    try {
+      await container.collect(this.#limits, async (found) => {
+        if (found.kind === "skip") return void skipped.push(skip(found.path, found.reason));
+        const fault = pathFault(found.path);
+        if (fault !== undefined) return void skipped.push(skip(found.path, fault));
+        changes.push(await this.#kept(execution.tenant, found));
+      });
+      if (changes.length === 0) return { workspaceVersionAfter: 0, changes: skipped };
+      const commit = await this.#workspaces.commit(execution.tenant, execution.workspaceId, changes, {
+        since: execution.workspaceVersionBefore,
+        exact: false,
+        requestId: execution.id,
+        bodyHash: execution.id,
+        limits: this.#limits,
+      });
+      const applied = commit.outcomes.some(({ kind }) => kind !== "CONFLICT");
+      return {
+        workspaceVersionAfter: applied ? commit.workspace.version : 0,
+        changes: [...commit.outcomes, ...skipped],
+      };
+    } catch (error) {
+      const failure = DroverError.from(error);
+      this.#log.warn({ err: error, execution: execution.id }, "the changes of a run were not committed");
+      const lost = changes.map((change) => skip(pathOf(change), failure.message));
+      return { workspaceVersionAfter: 0, changes: [...lost, ...skipped, skip("", failure.message)] };
+    }
+  }
+
+  async #kept(tenant: string, found: Exclude<CollectedChange, { kind: "skip" }>): Promise<Change> {
+    if (found.kind === "delete") return found;
+    const { path, content, executable } = found;
+    const sha256 = await this.#workspaces.keep(tenant, content);
+    return { kind: "put", file: { path, sha256, size: content.length, executable } };
+  }
+}
+
+function skip(path: string, reason: string): ChangeOutcome {
+  return { path, kind: "SKIPPED", size: 0, reason };
+}

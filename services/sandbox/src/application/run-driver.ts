@@ -1,0 +1,255 @@
+import { type Clock, DroverError } from "@drover/kernel";
+import { attr, type Span, type TraceContext, type Tracer } from "@drover/tracing";
+import type { ChangeOutcome, FileEntry } from "../domain/change-set.ts";
+import { type Execution, type ExecutionResult, emptyResult } from "../domain/execution.ts";
+import { type Language, programFileName } from "../domain/language.ts";
+import { endedByItself, type Outcome, outcomeOf, type RunFacts } from "../domain/verdict.ts";
+import type { Admission } from "./admission.ts";
+import type { ChangeCollector } from "./change-collector.ts";
+import type { LiveRun } from "./live-run.ts";
+import type { Container, ContainerEngine, Log, ProgramReport, WorkspaceStore } from "./ports.ts";
+import { ProgramWatch, reasonOf } from "./program-watch.ts";
+import type { RunRequest } from "./run-request.ts";
+
+/** Everything about a run that is fixed before it starts. */
+export interface RunPlan {
+  readonly request: RunRequest;
+  readonly language: Language;
+  readonly execution: Execution;
+  /** The workspace's files at the version the run sees; empty for a scratch directory. */
+  readonly files: readonly FileEntry[];
+  readonly trace: TraceContext | undefined;
+}
+
+/** Times and sizes that frame a run; see the service's README for their defaults. */
+export interface RunSettings {
+  readonly startTimeoutMs: number;
+  readonly hardOutputBytes: number;
+}
+
+/** What the driver works with. */
+export interface DriverParts {
+  readonly engine: ContainerEngine;
+  readonly workspaces: WorkspaceStore;
+  readonly collector: ChangeCollector;
+  readonly admission: Admission;
+  readonly clock: Clock;
+  readonly tracer: Tracer;
+  readonly log: Log;
+  readonly settings: RunSettings;
+  /** Records that the program began; must not reject. */
+  readonly onStarted: (execution: Execution, at: Date) => void;
+}
+
+/** Time beyond its limits that a run may need for its files, its start and its changes. */
+const lifetimeMarginMs = 120_000;
+
+/** Takes one run from its queue place to a removed container. Never rejects: every failure is a verdict. */
+export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan): Promise<Execution> {
+  const { execution } = plan;
+  const span = parts.tracer.start({
+    tenant: execution.tenant,
+    name: `run ${execution.language}`,
+    kind: "sandbox",
+    parent: plan.trace,
+    taskId: execution.taskId,
+    attributes: { [attr.execLanguage]: execution.language, [attr.toolCallId]: execution.callId },
+  });
+  const started: { at?: Date } = {};
+  const result = await runToResult(parts, run, plan, span, started);
+  const { outcome } = result;
+  span.end({
+    error: outcome.verdict === "EXITED" ? undefined : outcome.message,
+    attributes: {
+      [attr.execOutcome]: outcome.verdict,
+      [attr.execExitCode]: outcome.exitCode,
+      [attr.execPeakBytes]: result.usage.peakMemoryBytes,
+      [attr.execOutputBytes]: result.stdout.seen + result.stderr.seen,
+    },
+  });
+  return {
+    ...execution,
+    ...(started.at === undefined ? {} : { startedAt: started.at }),
+    endedAt: parts.clock.now(),
+    result,
+  };
+}
+
+async function runToResult(
+  parts: DriverParts,
+  run: LiveRun,
+  plan: RunPlan,
+  span: Span,
+  started: { at?: Date },
+): Promise<ExecutionResult> {
+  let leave: (() => void) | undefined;
+  let container: Container | undefined;
+  try {
+    leave = await parts.admission.enter(run.cancelSignal);
+    container = await startContainer(parts, run, plan, span);
+    return await runProgram(parts, run, plan, container, span, started);
+  } catch (error) {
+    return emptyResult(failureOf(error, run));
+  } finally {
+    await removed(parts, container);
+    leave?.();
+  }
+}
+
+async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, span: Span): Promise<Container> {
+  const { execution, language } = plan;
+  const starting = parts.tracer.start({
+    tenant: execution.tenant,
+    name: "start container",
+    kind: "sandbox",
+    parent: span.context,
+    taskId: execution.taskId,
+    attributes: { [attr.execPhase]: "start" },
+  });
+  const signal = AbortSignal.any([run.cancelSignal, AbortSignal.timeout(parts.settings.startTimeoutMs)]);
+  let container: Container | undefined;
+  try {
+    container = await parts.engine.start(
+      {
+        runId: execution.id,
+        tenant: execution.tenant,
+        image: language.image,
+        limits: execution.limits,
+        lifetimeMs: execution.limits.wallMs + lifetimeMarginMs,
+      },
+      signal,
+    );
+    await putFiles(parts, plan, container, signal);
+    starting.end();
+    return container;
+  } catch (error) {
+    starting.end({ error: "The container could not be started." });
+    await removed(parts, container);
+    throw error;
+  }
+}
+
+async function putFiles(parts: DriverParts, plan: RunPlan, to: Container, signal: AbortSignal): Promise<void> {
+  const { request, execution } = plan;
+  const given = new Set(request.files.map((file) => file.path));
+  const wanted = plan.files.filter((file) => !given.has(file.path));
+  for await (const { file, content } of parts.workspaces.contents(execution.tenant, wanted)) {
+    signal.throwIfAborted();
+    await to.putFile({ path: file.path, content, executable: file.executable, ephemeral: false });
+  }
+  for (const file of request.files) await to.putFile({ ...file, ephemeral: false });
+  const content = new TextEncoder().encode(request.code);
+  await to.putFile({ path: programPath(plan), content, executable: false, ephemeral: true });
+}
+
+function programPath({ language, files, request }: RunPlan): string {
+  return programFileName(language, new Set([...files, ...request.files].map((file) => file.path)));
+}
+
+async function runProgram(
+  parts: DriverParts,
+  run: LiveRun,
+  plan: RunPlan,
+  container: Container,
+  span: Span,
+  started: { at?: Date },
+): Promise<ExecutionResult> {
+  const { execution, language, request } = plan;
+  const program = parts.tracer.start({
+    tenant: execution.tenant,
+    name: "program",
+    kind: "sandbox",
+    parent: span.context,
+    taskId: execution.taskId,
+    attributes: { [attr.execPhase]: "run" },
+  });
+  using watch = new ProgramWatch(run, container, execution.limits, parts.settings.hardOutputBytes, parts.clock);
+  const began = parts.clock.monotonicMs();
+  let report: ProgramReport | undefined;
+  let lost: string | undefined;
+  try {
+    report = await container.run({
+      argv: [...language.command, `/workspace/${programPath(plan)}`, ...request.arguments],
+      environment: { ...language.environment, ...request.environment },
+      stdin: request.stdin,
+      onStarted: () => {
+        started.at = parts.clock.now();
+        watch.started();
+        parts.onStarted(execution, started.at);
+      },
+      onOutput: (stream, bytes) => watch.output(stream, bytes),
+    });
+  } catch (error) {
+    lost = DroverError.from(error).message;
+  }
+  await watch.close();
+  const outcome = outcomeOf(await factsOf(report, lost, watch, container, execution));
+  program.end({ attributes: { [attr.execOutcome]: outcome.verdict } });
+  return {
+    outcome,
+    oomSeen: await oomSeen(report, container),
+    stdout: watch.stdout.facts(),
+    stderr: watch.stderr.facts(),
+    usage: {
+      wallMs: report?.wallMs ?? parts.clock.monotonicMs() - began,
+      cpuMs: report?.cpuMs ?? 0,
+      peakMemoryBytes: report?.peakMemoryBytes ?? 0,
+    },
+    ...(await changesOf(parts, plan, container, outcome, run)),
+  };
+}
+
+async function factsOf(
+  report: ProgramReport | undefined,
+  lost: string | undefined,
+  watch: ProgramWatch,
+  container: Container,
+  execution: Execution,
+): Promise<RunFacts> {
+  return {
+    killedBy: watch.killedBy,
+    oomSeen: await oomSeen(report, container),
+    wallLimitMs: execution.limits.wallMs,
+    ...(report?.exit === undefined ? {} : { exit: report.exit }),
+    ...(report?.launchError === undefined ? {} : { launchError: report.launchError }),
+    ...(lost === undefined ? {} : { lost }),
+  };
+}
+
+/** Process 1's count is exact where it is above zero; else the engine is asked, unless all went well. */
+async function oomSeen(report: ProgramReport | undefined, container: Container): Promise<boolean> {
+  if (report !== undefined && report.oomKills > 0) return true;
+  if (report?.exit !== undefined && "code" in report.exit && report.exit.code === 0) return false;
+  return await container.sawOutOfMemory().catch(() => false);
+}
+
+async function changesOf(
+  parts: DriverParts,
+  plan: RunPlan,
+  container: Container,
+  outcome: Outcome,
+  run: LiveRun,
+): Promise<{ workspaceVersionAfter: number; changes: readonly ChangeOutcome[] }> {
+  const none = { workspaceVersionAfter: 0, changes: [] };
+  if (plan.execution.workspaceId === "" || !endedByItself(outcome) || run.cancelSignal.aborted) return none;
+  return await parts.collector.commit(plan.execution, container);
+}
+
+function failureOf(error: unknown, run: LiveRun): Outcome {
+  const facts = { oomSeen: false, wallLimitMs: run.execution.limits.wallMs };
+  if (run.cancelSignal.aborted) return outcomeOf({ ...facts, killedBy: reasonOf(run.cancelSignal) });
+  const known = DroverError.from(error);
+  if (known.code === "FAILED_PRECONDITION") {
+    return outcomeOf({ ...facts, killedBy: "", launchError: known.message });
+  }
+  return outcomeOf({ ...facts, killedBy: "", lost: `The run was lost before its end: ${known.message}` });
+}
+
+/** A container that could not be removed now is removed by the reaper after its expiry. */
+async function removed(parts: DriverParts, container: Container | undefined): Promise<void> {
+  try {
+    await container?.[Symbol.asyncDispose]();
+  } catch (error) {
+    parts.log.error({ err: error, container: container?.id }, "a container could not be removed");
+  }
+}

@@ -1,0 +1,164 @@
+import { DroverError, newId } from "@drover/kernel";
+import type { TraceContext } from "@drover/tracing";
+import { callMadeAt } from "../domain/call-time.ts";
+import type { FileEntry } from "../domain/change-set.ts";
+import type { Execution } from "../domain/execution.ts";
+import type { Language } from "../domain/language.ts";
+import type { LimitPolicy, Limits } from "../domain/limits.ts";
+import { LiveRun, type RunEvent } from "./live-run.ts";
+import type { LiveRuns } from "./live-runs.ts";
+import type { Digest, ExecutionStore, RunMetrics } from "./ports.ts";
+import { type DriverParts, driveRun, type RunPlan } from "./run-driver.ts";
+import { checkRunRequest, type RunRequest } from "./run-request.ts";
+
+/** Who asks, and where in a trace. */
+export interface RunCaller {
+  readonly tenant: string;
+  readonly trace: TraceContext | undefined;
+}
+
+/** A stream of a run; `existing` tells that the call id was known already. */
+export interface RunStream {
+  readonly existing: boolean;
+  readonly events: AsyncIterable<RunEvent>;
+}
+
+/** What the use case works with. */
+export interface RunParts extends Omit<DriverParts, "onStarted"> {
+  readonly executions: ExecutionStore;
+  readonly live: LiveRuns;
+  readonly policy: LimitPolicy;
+  readonly digest: Digest;
+  readonly metrics: RunMetrics;
+}
+
+const pollMs = 250;
+const finishAttempts = 6;
+
+/**
+ * Starts a run, or finds the one that its call id names already. Everything that is wrong with the
+ * request or the engine is thrown before anything starts; after that the run's end is an event.
+ */
+export class RunProgram {
+  readonly #parts: RunParts;
+
+  constructor(parts: RunParts) {
+    this.#parts = parts;
+  }
+
+  async start(caller: RunCaller, request: RunRequest, signal: AbortSignal): Promise<RunStream> {
+    const { language, limits } = checkRunRequest(request, this.#parts.policy);
+    if (this.#parts.live.draining) {
+      throw new DroverError("UNAVAILABLE", "This instance is shutting down; try again.", { retryAfterMs: 500 });
+    }
+    const seen = await this.#workspaceOf(caller.tenant, request.workspaceId);
+    const execution = this.#draft(caller.tenant, request, language, limits, seen.version);
+    const { executions } = this.#parts;
+    const accepted = await executions.accept(execution, this.#bodyHash(request), callMadeAt(request.callId));
+    if (accepted.kind === "cancelled") return { existing: true, events: endedOnly(accepted.execution) };
+    if (accepted.kind === "existing") {
+      if (!accepted.sameBody) {
+        const message = "call_id was used for another run already.";
+        throw new DroverError("ALREADY_EXISTS", message, { reason: "CALL_ID_REUSED" });
+      }
+      return { existing: true, events: this.#existing(accepted.execution, signal) };
+    }
+    const run = new LiveRun(execution);
+    const start = Promise.withResolvers<void>();
+    this.#parts.live.add(
+      run,
+      this.#drive(run, start, { request, language, execution, files: seen.files, trace: caller.trace }),
+    );
+    if (signal.aborted) run.cancel();
+    await start.promise;
+    return { existing: false, events: run.follow(signal) };
+  }
+
+  /** Rejects `start` and forgets the run where it could not even be tried; else records its end. */
+  async #drive(run: LiveRun, start: PromiseWithResolvers<void>, plan: RunPlan): Promise<void> {
+    const { engine, admission, executions, metrics, clock } = this.#parts;
+    const { tenant, id } = plan.execution;
+    try {
+      admission.check();
+      await engine.check(plan.language.image, AbortSignal.timeout(this.#parts.settings.startTimeoutMs));
+    } catch (error) {
+      await executions.withdraw(tenant, id).catch(() => undefined);
+      run.failed(error);
+      return start.reject(error);
+    }
+    start.resolve();
+    metrics.running(1);
+    const began = clock.monotonicMs();
+    const marks: Promise<void>[] = [];
+    const onStarted = (execution: Execution, at: Date) => {
+      marks.push(executions.started(execution.tenant, execution.id, at).catch(() => undefined));
+    };
+    const ended = await driveRun({ ...this.#parts, onStarted }, run, plan);
+    await Promise.all(marks);
+    await this.#record(ended);
+    metrics.running(-1);
+    metrics.ended(ended.language, ended.result?.outcome.verdict ?? "", (clock.monotonicMs() - began) / 1000);
+    run.ended(ended);
+  }
+
+  /** A result that cannot be recorded is still told to who follows; the record then ends as lost. */
+  async #record(ended: Execution): Promise<void> {
+    const { executions, clock, log } = this.#parts;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await executions.finish(ended);
+      } catch (error) {
+        log.error({ err: error, execution: ended.id, attempt }, "the end of a run could not be recorded");
+        if (attempt === finishAttempts) return;
+        await clock.sleep(100 * 2 ** attempt);
+      }
+    }
+  }
+
+  async *#existing(execution: Execution, signal: AbortSignal): AsyncGenerator<RunEvent, void, undefined> {
+    if (execution.result !== undefined) return yield* endedOnly(execution);
+    const live = this.#parts.live.get(execution.tenant, execution.callId);
+    if (live !== undefined) return yield* live.follow(signal);
+    yield { kind: "accepted", executionId: execution.id };
+    for (;;) {
+      await this.#parts.clock.sleep(pollMs, signal);
+      const found = await this.#parts.executions.find(execution.tenant, { id: execution.id });
+      if (found === undefined) throw new DroverError("ABORTED", "The run was withdrawn; send the call again.");
+      if (found.result !== undefined) return yield { kind: "ended", execution: found };
+    }
+  }
+
+  async #workspaceOf(tenant: string, id: string): Promise<{ version: number; files: readonly FileEntry[] }> {
+    if (id === "") return { version: 0, files: [] };
+    const { workspace, files } = await this.#parts.workspaces.read(tenant, id);
+    return { version: workspace.version, files: [...files.values()] };
+  }
+
+  #draft(tenant: string, request: RunRequest, language: Language, limits: Limits, version: number): Execution {
+    return {
+      id: newId(),
+      tenant,
+      callId: request.callId,
+      taskId: request.taskId,
+      language: language.name,
+      image: language.image,
+      runtime: this.#parts.engine.runtime,
+      limits,
+      workspaceId: request.workspaceId,
+      workspaceVersionBefore: version,
+      acceptedAt: this.#parts.clock.now(),
+    };
+  }
+
+  #bodyHash(request: RunRequest): string {
+    const { digest } = this.#parts;
+    const environment = Object.entries(request.environment).sort(([a], [b]) => (a < b ? -1 : 1));
+    const files = request.files.map((file) => [file.path, file.executable, digest(file.content)]);
+    return digest(JSON.stringify({ ...request, environment, files, stdin: digest(request.stdin) }));
+  }
+}
+
+async function* endedOnly(execution: Execution): AsyncGenerator<RunEvent, void, undefined> {
+  yield { kind: "accepted", executionId: execution.id };
+  yield { kind: "ended", execution };
+}

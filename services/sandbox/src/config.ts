@@ -1,0 +1,75 @@
+import { hostname } from "node:os";
+import { commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
+import type { LimitPolicy } from "./domain/limits.ts";
+import { defaultLimitPolicy } from "./domain/limits.ts";
+
+const { defaults, caps } = defaultLimitPolicy;
+
+const variables = {
+  ...commonVariables(7702),
+  DROVER_DOCKER_HOST: env.text({
+    default: "unix:///var/run/docker.sock",
+    pattern: /^(?:unix:\/\/\/.+|tcp:\/\/[^/:]+:\d{1,5})$/,
+    allowed: "unix:///path or tcp://host:port",
+  }),
+  DROVER_SANDBOX_RUNTIME: env.text({ default: "", pattern: /^[A-Za-z0-9._-]{0,64}$/ }),
+  DROVER_SANDBOX_INSTANCE: env.text({ pattern: /^[A-Za-z0-9._:-]{1,128}$/ }).optional(),
+  DROVER_SANDBOX_MAX_RUNS: env.integer({ min: 1, max: 1000, default: 8 }),
+  DROVER_SANDBOX_MAX_WAITING: env.integer({ min: 0, max: 10_000, default: 64 }),
+  DROVER_SANDBOX_WALL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: defaults.wallMs }),
+  DROVER_SANDBOX_MAX_WALL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: caps.wallMs }),
+  DROVER_SANDBOX_MEMORY: env.bytes({ min: 32 * 1024 ** 2, default: defaults.memoryBytes }),
+  DROVER_SANDBOX_MAX_MEMORY: env.bytes({ min: 32 * 1024 ** 2, default: caps.memoryBytes }),
+  DROVER_SANDBOX_CPU_MILLIS: env.integer({ min: 10, max: 64_000, default: defaults.cpuMillis }),
+  DROVER_SANDBOX_MAX_CPU_MILLIS: env.integer({ min: 10, max: 64_000, default: caps.cpuMillis }),
+  DROVER_SANDBOX_PROCESSES: env.integer({ min: 32, max: 10_000, default: defaults.processes }),
+  DROVER_SANDBOX_MAX_PROCESSES: env.integer({ min: 32, max: 10_000, default: caps.processes }),
+  DROVER_SANDBOX_OUTPUT: env.bytes({ min: 1, max: 1_500_000, default: defaults.outputBytes }),
+  DROVER_SANDBOX_MAX_OUTPUT: env.bytes({ min: 1, max: 1_500_000, default: caps.outputBytes }),
+  DROVER_SANDBOX_HARD_OUTPUT: env.bytes({ min: 1024, default: 256 * 1024 ** 2 }),
+  DROVER_SANDBOX_START_TIMEOUT_MS: env.milliseconds({ min: 100, max: 600_000, default: 30_000 }),
+  DROVER_SANDBOX_REAP_MS: env.milliseconds({ min: 100, max: 15_000, default: 10_000 }),
+  DROVER_SANDBOX_RETENTION_DAYS: env.integer({ min: 1, max: 3650, default: 30 }),
+  DROVER_WORKSPACE_MAX_BYTES: env.bytes({ min: 1024, default: 128 * 1024 ** 2 }),
+  DROVER_WORKSPACE_MAX_FILES: env.integer({ min: 1, max: 100_000, default: 5000 }),
+};
+
+/** Everything the service is told by its environment; README.md says what each variable means. */
+export function readConfig(environment: Environment) {
+  return parseEnvironment(environment, variables);
+}
+
+type Config = ReturnType<typeof readConfig>;
+
+/** Defaults and caps of a run's limits. A default above its cap is the cap. */
+export function limitPolicyOf(config: Config): LimitPolicy {
+  const policyCaps = {
+    wallMs: config.DROVER_SANDBOX_MAX_WALL_MS,
+    memoryBytes: config.DROVER_SANDBOX_MAX_MEMORY,
+    cpuMillis: config.DROVER_SANDBOX_MAX_CPU_MILLIS,
+    processes: config.DROVER_SANDBOX_MAX_PROCESSES,
+    outputBytes: config.DROVER_SANDBOX_MAX_OUTPUT,
+  };
+  return {
+    caps: policyCaps,
+    defaults: {
+      wallMs: Math.min(config.DROVER_SANDBOX_WALL_MS, policyCaps.wallMs),
+      memoryBytes: Math.min(config.DROVER_SANDBOX_MEMORY, policyCaps.memoryBytes),
+      cpuMillis: Math.min(config.DROVER_SANDBOX_CPU_MILLIS, policyCaps.cpuMillis),
+      processes: Math.min(config.DROVER_SANDBOX_PROCESSES, policyCaps.processes),
+      outputBytes: Math.min(config.DROVER_SANDBOX_OUTPUT, policyCaps.outputBytes),
+    },
+  };
+}
+
+/**
+ * Who this process is: `name` is the same after a restart, so that what the dead one left is known as
+ * its own at once; `owner` is new at every start. Two living processes of one host cannot listen on
+ * one port; on port 0 the name is random.
+ */
+export function instanceOf(config: Config): { readonly name: string; readonly owner: string } {
+  const port = config.DROVER_LISTEN.slice(config.DROVER_LISTEN.lastIndexOf(":") + 1);
+  const place = port === "0" ? crypto.randomUUID() : port;
+  const name = config.DROVER_SANDBOX_INSTANCE ?? `${hostname()}:${place}`;
+  return { name, owner: `${name}/${crypto.randomUUID()}` };
+}

@@ -1,0 +1,62 @@
+import type { ChangeOutcome } from "./change-set.ts";
+import type { Limits } from "./limits.ts";
+import type { OutputFacts } from "./output-cap.ts";
+import type { Outcome } from "./verdict.ts";
+
+/** One of a program's two output streams. */
+export type OutputStream = "stdout" | "stderr";
+
+/** What a run used, as process 1 measured it. */
+export interface Usage {
+  readonly wallMs: number;
+  readonly cpuMs: number;
+  readonly peakMemoryBytes: number;
+}
+
+/** What a run came to. */
+export interface ExecutionResult {
+  readonly outcome: Outcome;
+  readonly oomSeen: boolean;
+  readonly stdout: OutputFacts;
+  readonly stderr: OutputFacts;
+  readonly usage: Usage;
+  /** 0 where nothing was committed. */
+  readonly workspaceVersionAfter: number;
+  readonly changes: readonly ChangeOutcome[];
+}
+
+/** One run of a program: what was asked, and at its end what it came to. */
+export interface Execution {
+  readonly id: string;
+  readonly tenant: string;
+  readonly callId: string;
+  /** Empty where the run belongs to no task. */
+  readonly taskId: string;
+  readonly language: string;
+  readonly image: string;
+  readonly runtime: string;
+  readonly limits: Limits;
+  /** Empty where the run had a scratch directory. */
+  readonly workspaceId: string;
+  readonly workspaceVersionBefore: number;
+  readonly acceptedAt: Date;
+  readonly startedAt?: Date;
+  readonly endedAt?: Date;
+  /** Present when the run is over. */
+  readonly result?: ExecutionResult;
+}
+
+const nothing: OutputFacts = { seen: 0, head: new Uint8Array(), tail: new Uint8Array(), dropped: 0 };
+
+/** A result without a program: the run ended before one began, or nobody is left who knows. */
+export function emptyResult(outcome: Outcome): ExecutionResult {
+  return {
+    outcome,
+    oomSeen: false,
+    stdout: nothing,
+    stderr: nothing,
+    usage: { wallMs: 0, cpuMs: 0, peakMemoryBytes: 0 },
+    workspaceVersionAfter: 0,
+    changes: [],
+  };
+}

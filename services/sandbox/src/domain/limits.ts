@@ -1,0 +1,51 @@
+import { type FieldViolation, invalidFields } from "@drover/kernel";
+
+/** What a run may use. */
+export interface Limits {
+  readonly wallMs: number;
+  /** Memory with swap equal; /tmp and /workspace count. */
+  readonly memoryBytes: number;
+  readonly cpuMillis: number;
+  /** Processes and threads, those of process 1 (about eleven) included. */
+  readonly processes: number;
+  /** Bytes kept of each output stream. */
+  readonly outputBytes: number;
+}
+
+/** Default and cap of each limit, and the least that a container works with. */
+export interface LimitPolicy {
+  readonly defaults: Limits;
+  readonly caps: Limits;
+}
+
+const least: Limits = { wallMs: 1, memoryBytes: 32 * 1024 ** 2, cpuMillis: 10, processes: 32, outputBytes: 1 };
+
+/** The policy of a service without configuration. */
+export const defaultLimitPolicy: LimitPolicy = {
+  defaults: { wallMs: 30_000, memoryBytes: 512 * 1024 ** 2, cpuMillis: 1000, processes: 100, outputBytes: 102_400 },
+  caps: { wallMs: 600_000, memoryBytes: 2 * 1024 ** 3, cpuMillis: 2000, processes: 512, outputBytes: 1024 ** 2 },
+};
+
+const fields: readonly (readonly [keyof Limits, string])[] = [
+  ["wallMs", "limits.wall_time"],
+  ["memoryBytes", "limits.memory_bytes"],
+  ["cpuMillis", "limits.cpu_millis"],
+  ["processes", "limits.processes"],
+  ["outputBytes", "limits.output_bytes"],
+];
+
+/**
+ * The limits to apply: zero takes the default, a value over the cap or under what a container needs
+ * is clamped. Negative values are INVALID_ARGUMENT, all of them named at once.
+ */
+export function applyLimits(requested: Limits, policy: LimitPolicy): Limits {
+  const violations: FieldViolation[] = [];
+  const applied: Record<keyof Limits, number> = { ...policy.defaults };
+  for (const [key, field] of fields) {
+    const value = requested[key];
+    if (value < 0) violations.push({ field, found: String(value), allowed: `0 to ${policy.caps[key]}` });
+    else if (value > 0) applied[key] = Math.min(Math.max(value, least[key]), policy.caps[key]);
+  }
+  if (violations.length > 0) throw invalidFields(violations);
+  return applied;
+}

@@ -1,0 +1,55 @@
+import { type FieldViolation, invalidField, invalidFields } from "@drover/kernel";
+
+const maxBytes = 1024;
+const maxDepth = 64;
+const allowed =
+  'a relative path with "/", at most 1,024 bytes and 64 levels, without "..", ".", empty parts or control characters';
+
+/** What is wrong with a path, or undefined where it is a clean path below the workspace root. */
+export function pathFault(path: string): string | undefined {
+  if (path === "") return "an empty path";
+  if (!path.isWellFormed()) return "a path that is not Unicode";
+  if (new TextEncoder().encode(path).length > maxBytes) return `${path.length} characters`;
+  if (path.startsWith("/")) return "an absolute path";
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
+  if (/[\u0000-\u001f\u007f]/.test(path)) return "a control character";
+  if (path.includes("\\")) return "a backslash";
+  const parts = path.split("/");
+  if (parts.length > maxDepth) return `${parts.length} levels`;
+  if (parts.some((part) => part === "" || part === "." || part === "..")) return "a part that is empty, . or ..";
+  return undefined;
+}
+
+/**
+ * Refuses a list of paths in which one is not clean, stands twice, or is a folder of another
+ * (`a` and `a/b`). `field` is the list's name in the request.
+ */
+export function checkPaths(field: string, paths: readonly string[]): void {
+  const violations: FieldViolation[] = [];
+  const seen = new Set<string>();
+  for (const [index, path] of paths.entries()) {
+    const fault = pathFault(path) ?? (seen.has(path) ? "the same path twice" : undefined);
+    if (fault !== undefined) violations.push({ field: `${field}[${index}].path`, found: fault, allowed });
+    seen.add(path);
+  }
+  if (violations.length > 0) throw invalidFields(violations.slice(0, 20));
+  const clash = folderClash(seen);
+  if (clash !== undefined) {
+    throw invalidField(`${field}.path`, `${JSON.stringify(clash)} as a file and as a folder`, "one of the two");
+  }
+}
+
+/** A path that is a file and a folder of the same set, or undefined. */
+export function folderClash(paths: ReadonlySet<string>): string | undefined {
+  for (const path of paths) {
+    const folder = foldersOf(path).find((candidate) => paths.has(candidate));
+    if (folder !== undefined) return folder;
+  }
+  return undefined;
+}
+
+/** `a/b/c` → `a`, `a/b`. */
+export function foldersOf(path: string): string[] {
+  const parts = path.split("/");
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join("/"));
+}

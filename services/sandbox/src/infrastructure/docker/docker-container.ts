@@ -1,0 +1,107 @@
+import type { Duplex } from "node:stream";
+import { pipeline } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type Docker from "dockerode";
+import type {
+  CollectedChange,
+  CollectLimits,
+  Container,
+  ContainerFile,
+  ProgramReport,
+  ProgramRequest,
+} from "../../application/ports.ts";
+import { InitChannel } from "../init/init-channel.ts";
+import { Demultiplexer, type OutputPiece } from "./demultiplexer.ts";
+import { killContainer, removeContainer } from "./remove-container.ts";
+
+const exitWaitMs = 10_000;
+const collectWaitMs = 60_000;
+const sigterm = 15;
+const diagnosticsBytes = 2000;
+
+/** A container of the Docker engine, spoken to through drover-init on its attached streams. */
+export class DockerContainer implements Container {
+  readonly id: string;
+  readonly #docker: Docker;
+  readonly #socket: Duplex;
+  readonly #exited: Promise<unknown>;
+  readonly #channel: InitChannel;
+  #diagnostics = "";
+
+  /** `exited` must have been armed before the container was started. */
+  constructor(docker: Docker, id: string, socket: Duplex, exited: Promise<unknown>) {
+    this.id = id;
+    this.#docker = docker;
+    this.#socket = socket;
+    this.#exited = exited;
+    this.#channel = new InitChannel(socket);
+    void this.#receive();
+  }
+
+  /** Resolves when process 1 takes files. */
+  async ready(): Promise<void> {
+    await this.#channel.ready();
+  }
+
+  async putFile(file: ContainerFile): Promise<void> {
+    await this.#channel.putFile(file);
+  }
+
+  async run(program: ProgramRequest): Promise<ProgramReport> {
+    return await this.#channel.run(program);
+  }
+
+  terminate(): void {
+    this.#channel.signal(sigterm);
+  }
+
+  async kill(): Promise<void> {
+    await killContainer(this.#docker.getContainer(this.id));
+    await this.#exit();
+    this.#channel.lose("The container was killed.");
+  }
+
+  async collect(limits: CollectLimits, onChange: (change: CollectedChange) => Promise<void>): Promise<void> {
+    const timer = setTimeout(() => this.#channel.lose("Collecting the changes took too long."), collectWaitMs);
+    try {
+      await this.#channel.collect(limits, onChange);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async sawOutOfMemory(): Promise<boolean> {
+    // The engine notes the kill with the exit, so a container that was lost is waited for.
+    if (this.#socket.destroyed || this.#socket.readableEnded) await this.#exit();
+    return (await this.#docker.getContainer(this.id).inspect()).State.OOMKilled;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await removeContainer(this.#docker, this.id);
+    } finally {
+      this.#socket.destroy();
+    }
+  }
+
+  async #exit(): Promise<void> {
+    const timer = new AbortController();
+    await Promise.race([this.#exited, sleep(exitWaitMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
+    timer.abort();
+  }
+
+  async #receive(): Promise<void> {
+    const demultiplexer = new Demultiplexer();
+    pipeline(this.#socket, demultiplexer, () => undefined);
+    try {
+      for await (const piece of demultiplexer as AsyncIterable<OutputPiece>) {
+        if (piece.stream === "stdout") await this.#channel.receive(piece.data);
+        else this.#diagnostics = (this.#diagnostics + piece.data.toString("utf8")).slice(-diagnosticsBytes);
+      }
+      this.#channel.lose(`The container ended while it was in use. ${this.#diagnostics}`.trim());
+    } catch (error) {
+      this.#channel.lose("The connection to the container was lost.", "CONTAINER_LOST", error);
+      this.#socket.destroy();
+    }
+  }
+}

@@ -1,0 +1,184 @@
+import type { Duplex } from "node:stream";
+import { DroverError } from "@drover/kernel";
+import Docker from "dockerode";
+import type {
+  Container,
+  ContainerEngine,
+  ContainerRequest,
+  EngineHealth,
+  FoundContainer,
+} from "../../application/ports.ts";
+import { containerSpec, labels, serviceLabel } from "./container-spec.ts";
+import { DockerContainer } from "./docker-container.ts";
+import { adviceFor, engineError, statusOf } from "./engine-errors.ts";
+import { removeContainer } from "./remove-container.ts";
+
+/** How the engine is reached and used. */
+export interface DockerEngineOptions {
+  /** `unix:///path` or `tcp://host:port`. */
+  readonly host: string;
+  /** This instance; goes into every container's owner label. */
+  readonly owner: string;
+  /** Name of a registered runtime; empty takes the engine's default. */
+  readonly runtime: string;
+  /** Images that must be there for the service to be called healthy. */
+  readonly images: readonly string[];
+}
+
+const healthTimeoutMs = 3000;
+
+/** Containers of a Docker daemon. Nothing is connected before the first call, so the daemon may come and go. */
+export class DockerEngine implements ContainerEngine {
+  readonly runtime: string;
+  readonly #docker: Docker;
+  readonly #options: DockerEngineOptions;
+
+  constructor(options: DockerEngineOptions) {
+    this.runtime = options.runtime === "" ? "default" : options.runtime;
+    this.#options = options;
+    this.#docker = new Docker(addressOf(options.host));
+  }
+
+  async check(image: string, signal: AbortSignal): Promise<void> {
+    try {
+      await raced(this.#docker.getImage(image).inspect(), signal);
+    } catch (error) {
+      if (statusOf(error) === 404) throw missing([image]);
+      throw engineError(error, this.#options.host, "answer");
+    }
+  }
+
+  async start(request: ContainerRequest, signal: AbortSignal): Promise<Container> {
+    signal.throwIfAborted();
+    const { host, owner, runtime } = this.#options;
+    const expiresAtMs = Date.now() + request.lifetimeMs;
+    // A create that was given up half-way would leave a container nobody knows, so it always runs to its end.
+    const creating = this.#create(containerSpec(request, { owner, runtime, expiresAtMs }));
+    let id: string | undefined;
+    try {
+      id = await raced(creating, signal);
+      return await raced(this.#startCreated(id), signal);
+    } catch (error) {
+      await this.#giveUp(id, creating);
+      throw signal.aborted && error === signal.reason ? aborted(signal) : engineError(error, host, "start a container");
+    }
+  }
+
+  async health(signal: AbortSignal): Promise<EngineHealth> {
+    const { host } = this.#options;
+    try {
+      const bound = AbortSignal.any([signal, AbortSignal.timeout(healthTimeoutMs)]);
+      const [{ Version: version }, absent] = await raced(this.#look(), bound);
+      if (absent.length === 0) return { ready: true, problem: "", advice: "", version };
+      return {
+        ready: false,
+        problem: `Images are missing: ${absent.join(", ")}.`,
+        advice: "Run `make images`.",
+        version,
+      };
+    } catch (error) {
+      return { ready: false, ...adviceFor(error, host), version: "" };
+    }
+  }
+
+  async found(signal: AbortSignal): Promise<readonly FoundContainer[]> {
+    const filters = { label: [`${labels.service}=${serviceLabel}`] };
+    const list = await this.#docker
+      .listContainers({ all: true, filters, abortSignal: signal })
+      .catch((error: unknown) => Promise.reject(engineError(error, this.#options.host, "list containers")));
+    return list.map(({ Id, Labels }) => ({
+      id: Id,
+      runId: Labels[labels.run] ?? "",
+      owner: Labels[labels.owner] ?? "",
+      expiresAt: new Date(Number(Labels[labels.expires] ?? 0)),
+    }));
+  }
+
+  async remove(id: string): Promise<void> {
+    await removeContainer(this.#docker, id);
+  }
+
+  async #look(): Promise<[Docker.DockerVersion, string[]]> {
+    const { images } = this.#options;
+    const absent = images.map(async (image) => ((await this.#has(image)) ? [] : [image]));
+    return [await this.#docker.version(), (await Promise.all(absent)).flat()];
+  }
+
+  async #create(spec: Docker.ContainerCreateOptions): Promise<string> {
+    try {
+      // Without these two the client would put the whole specification into the URL as well.
+      const options = { _query: {}, _body: spec } as Docker.ContainerCreateOptions;
+      return (await this.#docker.createContainer(options)).id;
+    } catch (error) {
+      if (statusOf(error) === 404) throw missing([spec.Image ?? ""]);
+      throw error;
+    }
+  }
+
+  async #startCreated(id: string): Promise<DockerContainer> {
+    const container = this.#docker.getContainer(id);
+    const attach = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
+    const socket = (await container.attach(attach)) as Duplex;
+    const exited = container.wait({ condition: "next-exit" }).catch(() => undefined);
+    const started = new DockerContainer(this.#docker, id, socket, exited);
+    try {
+      await container.start();
+      await started.ready();
+      return started;
+    } catch (error) {
+      socket.destroy();
+      throw error;
+    }
+  }
+
+  async #giveUp(id: string | undefined, creating: Promise<string>): Promise<void> {
+    if (id !== undefined) return await removeContainer(this.#docker, id).catch(() => undefined);
+    // Not waited for: the engine may be hanging, and the reaper knows the container by its labels.
+    creating.then(
+      (late) => removeContainer(this.#docker, late).catch(() => undefined),
+      () => undefined,
+    );
+  }
+
+  async #has(image: string): Promise<boolean> {
+    try {
+      await this.#docker.getImage(image).inspect();
+      return true;
+    } catch (error) {
+      if (statusOf(error) === 404) return false;
+      throw error;
+    }
+  }
+}
+
+function missing(images: readonly string[]): DroverError {
+  return new DroverError("FAILED_PRECONDITION", `The image ${images.join(", ")} is missing; run \`make images\`.`, {
+    reason: "IMAGE_MISSING",
+  });
+}
+
+function aborted(signal: AbortSignal): DroverError {
+  const { reason } = signal;
+  const late = reason instanceof Error && reason.name === "TimeoutError";
+  if (!late) return DroverError.from(reason);
+  return new DroverError("UNAVAILABLE", "The container engine did not start a container in time.", {
+    reason: "ENGINE_UNAVAILABLE",
+  });
+}
+
+async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const abort = Promise.withResolvers<never>();
+  const onAbort = () => abort.reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    return await Promise.race([work, abort.promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function addressOf(host: string): Docker.DockerOptions {
+  if (host.startsWith("unix://")) return { socketPath: host.slice("unix://".length) };
+  const url = new URL(host);
+  return { protocol: "http", host: url.hostname, port: Number(url.port) };
+}

@@ -1,0 +1,64 @@
+/** Frame types of drover-init's protocol; see init/README.md. */
+export const frameTypes = {
+  file: 0x01,
+  fileData: 0x02,
+  run: 0x03,
+  stdin: 0x04,
+  stdinClose: 0x05,
+  kill: 0x06,
+  collect: 0x07,
+  ready: 0x81,
+  started: 0x82,
+  stdout: 0x83,
+  stderr: 0x84,
+  exit: 0x85,
+  change: 0x86,
+  changeData: 0x87,
+  changesEnd: 0x88,
+  fault: 0x8a,
+  stdinAck: 0x8b,
+} as const;
+
+const headerBytes = 5;
+const maxPayload = 1024 ** 2;
+
+/** One message of the protocol. */
+export interface Frame {
+  readonly type: number;
+  readonly payload: Buffer;
+}
+
+/** A frame as bytes: type, length as unsigned 32-bit big-endian, payload. */
+export function encodeFrame(type: number, payload: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(headerBytes + payload.length);
+  frame.writeUInt8(type, 0);
+  frame.writeUInt32BE(payload.length, 1);
+  frame.set(payload, headerBytes);
+  return frame;
+}
+
+/** A control frame; its payload is JSON. */
+export function encodeControl(type: number, value: unknown): Buffer {
+  return encodeFrame(type, Buffer.from(JSON.stringify(value)));
+}
+
+/** Cuts a stream of bytes, in chunks of any size, into frames. Throws on a frame over 1 MiB. */
+export class FrameParser {
+  #rest: Buffer = Buffer.alloc(0);
+
+  push(chunk: Buffer): Frame[] {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
+    const frames: Frame[] = [];
+    let position = 0;
+    while (bytes.length - position >= headerBytes) {
+      const size = bytes.readUInt32BE(position + 1);
+      if (size > maxPayload) throw new Error(`Process 1 announced a frame of ${size} bytes.`);
+      const end = position + headerBytes + size;
+      if (bytes.length < end) break;
+      frames.push({ type: bytes.readUInt8(position), payload: bytes.subarray(position + headerBytes, end) });
+      position = end;
+    }
+    this.#rest = bytes.subarray(position);
+    return frames;
+  }
+}

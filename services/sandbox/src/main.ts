@@ -1,0 +1,4 @@
+import { serveUntilSignal } from "@drover/runtime";
+import { startSandbox } from "./wiring.ts";
+
+await serveUntilSignal("sandbox", startSandbox);

@@ -1,0 +1,147 @@
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { type Bus, connectNats } from "@drover/bus";
+import { systemClock as clock, DroverError } from "@drover/kernel";
+import { migrate, openDatabase } from "@drover/postgres";
+import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
+import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
+import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
+import {
+  createLogger,
+  createMetrics,
+  type Environment,
+  type Logger,
+  type Metrics,
+  type RunningService,
+  startAdminServer,
+} from "@drover/runtime";
+import { createTracer } from "@drover/tracing";
+import { listenForCancels } from "./api/cancel-listener.ts";
+import { execService } from "./api/exec-service.ts";
+import { workspaceService } from "./api/workspace-service.ts";
+import { Admission } from "./application/admission.ts";
+import { CancelTask } from "./application/cancel-task.ts";
+import { ChangeCollector } from "./application/change-collector.ts";
+import { CheckEngine } from "./application/check-engine.ts";
+import { Executions } from "./application/executions.ts";
+import { LiveRuns } from "./application/live-runs.ts";
+import type { Digest, RunMetrics } from "./application/ports.ts";
+import { Reaper } from "./application/reaper.ts";
+import { RunProgram } from "./application/run-program.ts";
+import { SearchFiles } from "./application/search-files.ts";
+import { Workspaces } from "./application/workspaces.ts";
+import { instanceOf, limitPolicyOf, readConfig } from "./config.ts";
+import { languages } from "./domain/language.ts";
+import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
+import { linearPattern } from "./infrastructure/linear-pattern.ts";
+import { PostgresExecutions } from "./infrastructure/store/postgres-executions.ts";
+import { PostgresLedger, systemJobs } from "./infrastructure/store/postgres-ledger.ts";
+import { PostgresWorkspaces } from "./infrastructure/store/postgres-workspaces.ts";
+import type { SandboxSchema } from "./infrastructure/store/schema.ts";
+
+const service = "sandbox";
+
+/** What the embedded profile gives to all services of its process. */
+export interface SharedParts {
+  readonly bus?: Bus;
+}
+
+/** Starts the sandbox service. It starts and lives without a Docker daemon; runs are then UNAVAILABLE. */
+export async function startSandbox(environment: Environment, shared: SharedParts = {}): Promise<RunningService> {
+  const config = readConfig(environment);
+  const { DATABASE_URL: url, DATABASE_POOL_MAX: poolMax, DROVER_SHUTDOWN_GRACE_MS: graceMs } = config;
+  const logger = createLogger({ service, level: config.DROVER_LOG_LEVEL });
+  const metrics = createMetrics(service);
+  await using started = new AsyncDisposableStack();
+  await migrate({ url, service, directory: fileURLToPath(new URL("../migrations", import.meta.url)) });
+  const database = started.use(openDatabase<SandboxSchema>({ url, service, poolMax, systemJobs, logger }));
+  const bus = shared.bus ?? started.use(await connect(config.NATS_URL, logger));
+  const tracer = started.use(createTracer({ service, bus, logger }));
+
+  const instance = instanceOf(config);
+  const images = languages.map(({ image }) => image);
+  const runtime = config.DROVER_SANDBOX_RUNTIME;
+  const engine = new DockerEngine({ host: config.DROVER_DOCKER_HOST, owner: instance.owner, runtime, images });
+  const executions = new PostgresExecutions(database, instance.owner);
+  const workspaces = new PostgresWorkspaces(database);
+  const ledger = new PostgresLedger(database, instance, config.DROVER_SANDBOX_RETENTION_DAYS);
+  const live = new LiveRuns();
+  const space = { maxBytes: config.DROVER_WORKSPACE_MAX_BYTES, maxFiles: config.DROVER_WORKSPACE_MAX_FILES };
+  const runs = new RunProgram({
+    engine,
+    executions,
+    workspaces,
+    live,
+    clock,
+    tracer,
+    digest,
+    log: logger,
+    metrics: runMetrics(metrics),
+    collector: new ChangeCollector(workspaces, space, logger),
+    admission: new Admission(config.DROVER_SANDBOX_MAX_RUNS, config.DROVER_SANDBOX_MAX_WAITING),
+    policy: limitPolicyOf(config),
+    settings: {
+      startTimeoutMs: config.DROVER_SANDBOX_START_TIMEOUT_MS,
+      hardOutputBytes: config.DROVER_SANDBOX_HARD_OUTPUT,
+    },
+  });
+
+  const stop = new AbortController();
+  const reaping = new Reaper(engine, ledger, live, clock, logger).run(config.DROVER_SANDBOX_REAP_MS, stop.signal);
+  started.defer(() => {
+    stop.abort();
+    return reaping;
+  });
+  started.use(listenForCancels(bus, new CancelTask(live, executions, logger), logger));
+  const server = started.use(
+    await startRpcServer({
+      service,
+      listen: config.DROVER_LISTEN,
+      limits: { maxMessageBytes: config.DROVER_MAX_MESSAGE_BYTES },
+      identity: createIdentityVerifier({ publicKeys: config.DROVER_IDENTITY_PUBLIC_KEYS, audience: service }),
+      logger,
+      metrics,
+      graceMs,
+      routes: (router) => {
+        router.service(
+          ExecService,
+          execService({ runs, executions: new Executions(executions), engine: new CheckEngine(engine) }),
+        );
+        router.service(
+          WorkspaceService,
+          workspaceService(new Workspaces(workspaces, space, digest), new SearchFiles(workspaces, linearPattern)),
+        );
+      },
+    }),
+  );
+  const ready = { postgres: (signal: AbortSignal) => database.ping(signal), bus: () => bus.healthy() };
+  const admin = started.use(await startAdminServer({ listen: config.DROVER_ADMIN_LISTEN, metrics, logger, ready }));
+  server.setServing(true);
+  started.defer(() => {
+    server.setServing(false);
+    return live.drain(graceMs / 2, clock);
+  });
+  const parts = started.move();
+  const dispose = () => parts.disposeAsync();
+  return { name: service, address: server.address, adminAddress: admin.address, [Symbol.asyncDispose]: dispose };
+}
+
+const digest: Digest = (bytes) => createHash("sha256").update(bytes).digest("hex");
+
+async function connect(url: string | undefined, logger: Logger): Promise<Bus> {
+  if (url === undefined) throw new DroverError("FAILED_PRECONDITION", "NATS_URL is required: no bus was given.");
+  return await connectNats({ url, logger, name: service });
+}
+
+function runMetrics(metrics: Metrics): RunMetrics {
+  const running = metrics.gauge({ name: "drover_sandbox_runs", help: "Runs between acceptance and removal." });
+  const seconds = metrics.histogram({
+    name: "drover_sandbox_run_seconds",
+    help: "From acceptance to the removed container.",
+    labels: ["language", "verdict"],
+  });
+  return {
+    running: (change) => running.add(change),
+    ended: (language, verdict, took) => seconds.observe(took, { language, verdict }),
+  };
+}

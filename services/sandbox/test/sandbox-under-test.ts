@@ -1,0 +1,156 @@
+import { randomUUID } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { type Client, createClient } from "@connectrpc/connect";
+import { type Bus, createInProcessBus } from "@drover/bus";
+import { newId } from "@drover/kernel";
+import { type Execution, OutputStream } from "@drover/proto/sandbox/v1/exec";
+import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
+import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
+import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
+import type { RunningService } from "@drover/runtime";
+import { freshDatabase } from "@drover/testkit";
+import Docker from "dockerode";
+import { startSandbox } from "../src/wiring.ts";
+
+/** What a test says of a run; the rest has defaults. */
+export interface RunOptions {
+  readonly callId?: string;
+  readonly taskId?: string;
+  readonly stdin?: Uint8Array;
+  readonly arguments?: string[];
+  readonly environment?: Record<string, string>;
+  readonly files?: { path: string; content: Uint8Array; executable?: boolean }[];
+  readonly limits?: { wallMs?: number; memoryBytes?: number; processes?: number; outputBytes?: number };
+  readonly workspaceId?: string;
+  readonly signal?: AbortSignal;
+  readonly tenant?: string;
+  readonly onEvent?: (kind: string, executionId: string) => void;
+}
+
+/** A run as a test looks at it: the stream put together, and the execution of its last message. */
+export interface RunSeen {
+  readonly execution: Execution;
+  readonly existing: boolean;
+  readonly stdout: Buffer;
+  readonly stderr: Buffer;
+  readonly messages: number;
+}
+
+/** The running service with clients, and the containers of it. */
+export interface SandboxUnderTest extends AsyncDisposable {
+  readonly exec: Client<typeof ExecService>;
+  readonly workspaces: Client<typeof WorkspaceService>;
+  readonly bus: Bus;
+  readonly tenant: string;
+  readonly docker: Docker;
+  readonly service: RunningService;
+  readonly environment: Readonly<Record<string, string>>;
+  as(tenant: string): { contextValues: ReturnType<typeof actingAs> };
+  run(language: string, code: string, options?: RunOptions): Promise<RunSeen>;
+  /** Containers of this service on the host, running or not. */
+  containers(): Promise<string[]>;
+}
+
+const scopes = ["exec:run", "exec:read"];
+
+/** Starts the service as its main does, on a database of its own and free ports. */
+export async function startUnderTest(extra: Record<string, string> = {}): Promise<SandboxUnderTest> {
+  await using stack = new AsyncDisposableStack();
+  const directory = fileURLToPath(new URL("../migrations", import.meta.url));
+  const database = stack.use(await freshDatabase({ service: "sandbox", directory }));
+  const keys = await generateIdentityKeys();
+  const bus = stack.use(createInProcessBus());
+  const environment = {
+    DATABASE_URL: database.url,
+    DROVER_LISTEN: "127.0.0.1:0",
+    DROVER_ADMIN_LISTEN: "127.0.0.1:0",
+    DROVER_LOG_LEVEL: "warn",
+    DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
+    DROVER_SHUTDOWN_GRACE_MS: "4000",
+    DROVER_SANDBOX_REAP_MS: "1000",
+    DROVER_SANDBOX_INSTANCE: `test-${randomUUID()}`,
+    ...extra,
+  };
+  const service = stack.use(await startSandbox(environment, { bus }));
+  const minter = await createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
+  const transport = stack.use(createRpcTransport({ addresses: service.address, audience: "sandbox", minter }));
+  const exec = createClient(ExecService, transport);
+  const tenant = `t-${randomUUID().slice(0, 8)}`;
+  const docker = new Docker();
+  const as = (name: string) => ({ contextValues: actingAs({ tenant: name, subject: "tester", scopes }) });
+  const parts = stack.move();
+  return {
+    exec,
+    workspaces: createClient(WorkspaceService, transport),
+    bus,
+    tenant,
+    docker,
+    service,
+    environment,
+    as,
+    run: (language, code, options = {}) =>
+      collectRun(exec, { language, code, ...options }, as(options.tenant ?? tenant)),
+    async containers() {
+      const label = [`drover.service=sandbox`];
+      const found = await docker.listContainers({ all: true, filters: { label } });
+      return found
+        .filter(({ Labels }) => Labels["drover.owner"]?.startsWith(environment.DROVER_SANDBOX_INSTANCE))
+        .map(({ Id }) => Id);
+    },
+    [Symbol.asyncDispose]: () => parts.disposeAsync(),
+  };
+}
+
+async function collectRun(
+  exec: Client<typeof ExecService>,
+  options: RunOptions & { language: string; code: string },
+  call: { contextValues: ReturnType<typeof actingAs> },
+): Promise<RunSeen> {
+  const output = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
+  let accepted = { existing: false, executionId: "" };
+  let messages = 0;
+  let execution: Execution | undefined;
+  const { signal, onEvent } = options;
+  const request = requestOf(options);
+  for await (const { sequence, event } of exec.run(request, { ...call, ...(signal === undefined ? {} : { signal }) })) {
+    if (sequence !== BigInt(++messages)) throw new Error(`Message ${messages} carries sequence ${sequence}.`);
+    if (event.case === "accepted") accepted = event.value;
+    if (event.case === "data")
+      addData(event.value.stream === OutputStream.STDOUT ? output.stdout : output.stderr, event.value);
+    if (event.case === "ended") execution = event.value.execution;
+    onEvent?.(event.case ?? "", accepted.executionId);
+  }
+  if (execution === undefined) throw new Error("The stream ended without `ended`.");
+  const [stdout, stderr] = [Buffer.concat(output.stdout), Buffer.concat(output.stderr)];
+  return { execution, existing: accepted.existing, stdout, stderr, messages };
+}
+
+function addData(parts: Buffer[], { offset, data }: { offset: bigint; data: Uint8Array }): void {
+  const expected = parts.reduce((sum, part) => sum + part.length, 0);
+  if (offset !== BigInt(expected)) throw new Error(`Data at ${offset}, expected ${expected}.`);
+  parts.push(Buffer.from(data));
+}
+
+function requestOf(options: RunOptions & { language: string; code: string }) {
+  const {
+    limits = {},
+    signal: _signal,
+    onEvent: _onEvent,
+    tenant: _tenant,
+    files = [],
+    callId = newId(),
+    ...rest
+  } = options;
+  const wallMs = limits.wallMs ?? 0;
+  return {
+    ...rest,
+    callId,
+    files: files.map((file) => ({ executable: false, ...file })),
+    limits: {
+      wallTime: { seconds: BigInt(Math.floor(wallMs / 1000)), nanos: (wallMs % 1000) * 1e6 },
+      memoryBytes: BigInt(limits.memoryBytes ?? 0),
+      processes: limits.processes ?? 0,
+      outputBytes: BigInt(limits.outputBytes ?? 0),
+    },
+  };
+}
