@@ -1,0 +1,43 @@
+import { commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
+
+/** Everything the service is told by its environment; see README.md for the meaning. */
+export function readConfig(environment: Environment) {
+  return parseEnvironment(environment, {
+    ...commonVariables(7701),
+    DROVER_IDENTITY_PRIVATE_KEY: env.secret(),
+    SANDBOX_ADDRESS: env.list(),
+    RAG_ADDRESS: env.list(),
+    MEMORY_ADDRESS: env.list(),
+    OPENAI_BASE_URL: env.text({
+      default: "https://api.openai.com/v1",
+      pattern: /^https?:\/\/\S+$/,
+      allowed: "an http or https URL",
+    }),
+    OPENAI_API_KEY: env.secret(),
+    DROVER_MODEL: env.text({ default: "gpt-4.1-mini" }),
+    DROVER_MODEL_RETRIES: env.integer({ min: 0, max: 10, default: 3 }),
+    DROVER_MODEL_FIRST_BYTE_MS: env.milliseconds({ min: 100, max: 600_000, default: 60_000 }),
+    DROVER_MODEL_TOTAL_MS: env.milliseconds({ min: 1_000, max: 3_600_000, default: 600_000 }),
+    DROVER_MODEL_WINDOW_TOKENS: env.integer({ min: 4_096, max: 10_000_000, default: 128_000 }),
+    DROVER_MODEL_OUTPUT_TOKENS: env.integer({ min: 256, max: 1_000_000, default: 4_096 }),
+    DROVER_REPLICA: env
+      .text({ pattern: /^[A-Za-z0-9._-]{1,64}$/, allowed: "1 to 64 letters, digits, ., _ or -" })
+      .optional(),
+    DROVER_WORKER_SLOTS: env.integer({ min: 1, max: 256, default: 4 }),
+    DROVER_LEASE_TTL_MS: env.milliseconds({ min: 1_500, max: 600_000, default: 15_000 }),
+    DROVER_CLAIM_POLL_MS: env.milliseconds({ min: 50, max: 60_000, default: 1_000 }),
+    DROVER_MAX_ROUNDS: env.integer({ min: 1, max: 50, default: 10 }),
+    DROVER_PARALLEL_CALLS: env.integer({ min: 1, max: 64, default: 4 }),
+    DROVER_CALLS_PER_TURN: env.integer({ min: 1, max: 256, default: 16 }),
+    DROVER_PEER_PATIENCE_MS: env.milliseconds({ min: 0, max: 600_000, default: 60_000 }),
+    DROVER_SPILL_THRESHOLD: env.integer({ min: 1_000, max: 1_000_000, default: 32_000 }),
+    DROVER_SPILL_PREVIEW: env.integer({ min: 100, max: 100_000, default: 2_048 }),
+    DROVER_VIEW_CAP: env.integer({ min: 8_000, max: 100_000, default: 8_000 }),
+    DROVER_WATCH_POLL_MS: env.milliseconds({ min: 100, max: 60_000, default: 2_000 }),
+    DROVER_WATCH_HEARTBEAT_MS: env.milliseconds({ min: 100, max: 300_000, default: 15_000 }),
+    DROVER_CODE_LANGUAGES: env.list({ default: ["python", "javascript", "bash"] }),
+  });
+}
+
+/** The configuration, parsed and frozen. */
+export type OrchestratorConfig = ReturnType<typeof readConfig>;
