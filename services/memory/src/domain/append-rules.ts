@@ -45,6 +45,7 @@ function shapeFaults(draft: MessageDraft, path: string): FieldViolation[] {
   if (calls > limits.callsPerMessage) add("tool_calls", String(calls), `at most ${limits.callsPerMessage}`);
   if (draft.toolCallId !== "" && draft.role !== "tool") add("tool_call_id", "set", "only on a tool message");
   if (draft.spillPointer !== "" && draft.role !== "tool") add("spill_pointer", "set", "only on a tool message");
+  if (draft.fullCharacters < 0) add("full_characters", String(draft.fullCharacters), "0 or more");
   if (draft.clientMessageId.length > limits.clientMessageIdCharacters) {
     const allowed = `at most ${limits.clientMessageIdCharacters} characters`;
     add("client_message_id", `${draft.clientMessageId.length} characters`, allowed);

@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { resolveRange, tornEnds } from "./range.ts";
+import { resolveRange, wholeCharacters } from "./range.ts";
 
 describe("resolveRange", () => {
   it.each([
@@ -14,12 +15,25 @@ describe("resolveRange", () => {
   });
 });
 
-describe("tornEnds", () => {
-  it("finds halves of surrogate pairs at either end", () => {
-    const pair = "😀";
-    expect(tornEnds(`a${pair}b`)).toEqual({ before: 0, after: 0 });
-    expect(tornEnds(`${pair.slice(1)}b`)).toEqual({ before: 1, after: 0 });
-    expect(tornEnds(`b${pair.slice(0, 1)}`)).toEqual({ before: 0, after: 1 });
-    expect(tornEnds("")).toEqual({ before: 0, after: 0 });
+describe("wholeCharacters", () => {
+  it("reads any text from one range to the next, whole and well-formed, with any length", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 60 }), fc.integer({ min: 1, max: 9 }), (source, length) => {
+        let read = "";
+        while (read.length < source.length) {
+          const range = resolveRange(read.length, length, source.length);
+          const view = wholeCharacters(source.slice(range.start, range.end + 1), range);
+          expect(view.start).toBe(read.length);
+          expect(view.text).not.toBe("");
+          expect(view.text.isWellFormed()).toBe(true);
+          read += view.text;
+        }
+        expect(read).toBe(source);
+      }),
+    );
+  });
+
+  it("leaves out the half that a range begins with", () => {
+    expect(wholeCharacters("😀b".slice(1), { start: 1, end: 3 })).toEqual({ text: "b", start: 2 });
   });
 });

@@ -1,4 +1,4 @@
-/** Where a range of a text really lies. */
+/** Where a range of a text lies, in UTF-16 units. */
 export interface ResolvedRange {
   readonly start: number;
   /** Exclusive. */
@@ -14,12 +14,23 @@ export function resolveRange(offset: number, length: number, total: number): Res
   return { start, end: Math.min(total, start + length) };
 }
 
-/** How far the text reaches into a surrogate pair at its two ends: units to leave out at each. */
-export function tornEnds(text: string): { readonly before: number; readonly after: number } {
-  const first = text.charCodeAt(0);
-  const last = text.charCodeAt(text.length - 1);
-  return {
-    before: first >= 0xdc00 && first <= 0xdfff ? 1 : 0,
-    after: last >= 0xd800 && last <= 0xdbff ? 1 : 0,
-  };
+/**
+ * The part of a range that holds no half of a surrogate pair. `text` is what the range holds and, where
+ * there is one, the unit behind it. A half at the start is left out; a half at the end is left for
+ * the next range, except that a range of one unit takes the whole pair, so that reading always goes on.
+ */
+export function wholeCharacters(text: string, range: ResolvedRange): { readonly text: string; readonly start: number } {
+  const asked = text.slice(0, range.end - range.start);
+  const before = isLow(asked.charCodeAt(0)) ? 1 : 0;
+  const torn = isHigh(asked.charCodeAt(asked.length - 1)) && isLow(text.charCodeAt(asked.length));
+  const end = torn ? (asked.length - before > 1 ? asked.length - 1 : asked.length + 1) : asked.length;
+  return { text: text.slice(before, end), start: range.start + before };
+}
+
+function isHigh(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+function isLow(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
 }

@@ -64,8 +64,9 @@ async function append(tx: MemoryTransaction, bodies: SpillBodies, request: Appen
   );
   if (sequence === lastSequence) return placed;
   // A body goes first: no row ever names one that is missing.
-  for (const { kind, draft } of placements.filter((p) => p.kind === "new")) {
-    if (kind === "new" && draft.spill !== undefined) await bodies.put(tx, owner, conversationId, draft.spill);
+  for (const placement of placements) {
+    const spill = placement.kind === "new" ? placement.draft.spill : undefined;
+    if (spill !== undefined) await bodies.putIn(tx, owner, conversationId, spill);
   }
   await insertMessages(tx, owner, conversationId, newOnes(placements, placed));
   await tx
@@ -87,6 +88,8 @@ async function factsFor(tx: MemoryTransaction, request: Append): Promise<LogFact
   const clientIds = drafts.map((draft) => draft.clientMessageId).filter((id) => id !== "");
   const results = drafts.map((draft) => draft.toolCallId).filter((id) => id !== "");
   const asked = drafts.flatMap((draft) => draft.toolCalls.map((call) => call.callId));
+  // Pointers that this append makes itself resolve when it is committed.
+  const own = messages.flatMap((message) => message.spill?.callId ?? []);
   const pointed = drafts.flatMap((draft) => callIdOfPointer(conversationId, draft.spillPointer) ?? []);
   const present =
     clientIds.length + results.length === 0
@@ -103,7 +106,7 @@ async function factsFor(tx: MemoryTransaction, request: Append): Promise<LogFact
     conversationId,
     present: present.map(messageOfRow),
     knownCalls: await callsIn(tx, "tool_call", request, [...results, ...asked]),
-    spilledCalls: await callsIn(tx, "spill", request, pointed),
+    spilledCalls: new Set([...own, ...(await callsIn(tx, "spill", request, pointed))]),
   };
 }
 

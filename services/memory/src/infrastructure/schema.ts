@@ -1,3 +1,4 @@
+import type { BlobTables } from "@drover/blob";
 import type { ToolCall } from "@drover/model";
 import type { ColumnType, Generated } from "kysely";
 
@@ -41,6 +42,8 @@ interface SpillTable {
   conversation_id: string;
   call_id: string;
   blob_id: string;
+  /** 1 (Latin-1) or 2 (UTF-16LE) for each UTF-16 unit. */
+  unit_bytes: number;
   size_bytes: number;
   characters: number;
   content_hash: string;
@@ -48,7 +51,7 @@ interface SpillTable {
 }
 
 /** Tables of the schema `memory`; see migrations/. */
-export interface MemorySchema {
+export interface MemorySchema extends BlobTables {
   conversation: ConversationTable;
   message: MessageTable;
   tool_call: ToolCallTable;

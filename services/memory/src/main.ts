@@ -1,0 +1,4 @@
+import { serveUntilSignal } from "@drover/runtime";
+import { startMemory } from "./wiring.ts";
+
+await serveUntilSignal("memory", startMemory);
