@@ -1,0 +1,1 @@
+export { createTaskRenderer, type TaskRenderer, type TaskRendererOptions } from "./task-renderer.ts";
