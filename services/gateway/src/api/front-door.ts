@@ -6,8 +6,10 @@ import {
   type ServerHttp2Stream,
 } from "node:http2";
 import { createServer, type Server, type Socket } from "node:net";
+import { DroverError } from "@drover/kernel";
 import { joinAddress, splitAddress } from "@drover/runtime";
 import { sniffProtocol } from "../domain/preface.ts";
+import { refuseGrpc } from "./grpc-refusal.ts";
 import type { HttpRequest, HttpResponse } from "./json-answer.ts";
 
 /** Limits of the port; sizes in bytes, times in milliseconds. */
@@ -127,8 +129,10 @@ function http2Server(limits: FrontDoorLimits, handlers: FrontDoorHandlers) {
   const compatible = createHttp2({}, handlers.http);
   http2.on("stream", (stream, headers, flags, rawHeaders) => {
     const type = headers["content-type"];
-    if (type !== undefined && grpcType.test(type) && handlers.isCopied(headers[":path"]))
-      handlers.grpc(stream, headers);
+    const isGrpc = type !== undefined && grpcType.test(type);
+    const bytes = headerBytes(rawHeaders);
+    if (bytes > limits.maxHeaderBytes) refuseHeaders(stream, isGrpc, bytes, limits.maxHeaderBytes);
+    else if (isGrpc && handlers.isCopied(headers[":path"])) handlers.grpc(stream, headers);
     else compatible.emit("stream", stream, headers, flags, rawHeaders);
   });
   http2.on("session", (session) => {
@@ -139,6 +143,23 @@ function http2Server(limits: FrontDoorLimits, handlers: FrontDoorHandlers) {
   });
   http2.on("sessionError", () => {});
   return { http2, sessions };
+}
+
+/** Node tells clients of the limit and does not hold them to it below 64 KiB. */
+function headerBytes(rawHeaders: readonly string[]): number {
+  let bytes = 0;
+  for (const part of rawHeaders) bytes += part.length;
+  return bytes;
+}
+
+function refuseHeaders(stream: ServerHttp2Stream, isGrpc: boolean, found: number, allowed: number): void {
+  stream.on("error", () => {});
+  if (!isGrpc) {
+    stream.respond({ ":status": 431 }, { endStream: true });
+    return;
+  }
+  const message = `headers: found ${found} bytes, allowed ${allowed}.`;
+  refuseGrpc(stream, new DroverError("RESOURCE_EXHAUSTED", message, { reason: "HEADERS_TOO_LARGE", retryable: false }));
 }
 
 /** Reads just enough to know the protocol and puts it back. A peer that says too little for too long is cut. */

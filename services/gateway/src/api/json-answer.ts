@@ -54,7 +54,7 @@ export function sendError(response: HttpResponse, error: unknown): void {
 }
 
 /** The JSON of an error. */
-export function errorBody({ code, message, reason, violations, metadata }: DroverError) {
+function errorBody({ code, message, reason, violations, metadata }: DroverError) {
   return { code, message, details: { reason, violations, metadata } };
 }
 

@@ -3,7 +3,7 @@ import { everyScope, formatApiKey, parseApiKey } from "../domain/api-key.ts";
 import type { KeyStore, KeyVault, NewApiKey } from "./ports.ts";
 
 /** The tenant that exists from the start. */
-export const firstTenant = "default";
+const firstTenant = "default";
 
 /**
  * Sees to it that somebody can get in. With `bootstrap` that very key is stored for the first tenant

@@ -5,7 +5,7 @@ import type { TextSigner } from "./ports.ts";
 import type { Principal } from "./principal.ts";
 
 /** A session of the viewer. */
-export interface Session {
+interface Session {
   readonly principal: Principal;
   readonly expiresAtMs: number;
 }

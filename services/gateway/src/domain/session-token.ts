@@ -7,7 +7,7 @@ export interface SessionClaims {
 }
 
 /** Name of the cookie. */
-export const sessionCookie = "drover_session";
+const sessionCookie = "drover_session";
 
 /** The claims as the text that is signed: no character of it needs quoting in a cookie. */
 export function encodeClaims({ keyId, expiresAtMs }: SessionClaims): string {
