@@ -1,9 +1,9 @@
 import { countTokens } from "@drover/model/tokens";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { markdownParser } from "../infrastructure/markdown-parser.ts";
-import { plainTextParser } from "../infrastructure/plain-text-parser.ts";
-import { type Chunk, splitDocument } from "./splitter.ts";
+import { type Chunk, splitDocument } from "../domain/splitter.ts";
+import { markdownParser } from "./markdown-parser.ts";
+import { plainTextParser } from "./plain-text-parser.ts";
 
 const sizes = { target: 60, limit: 100 };
 const textOf = (source: string, chunk: Chunk) => source.slice(chunk.start, chunk.end);

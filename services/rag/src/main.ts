@@ -1,0 +1,4 @@
+import { serveUntilSignal } from "@drover/runtime";
+import { startRag } from "./wiring.ts";
+
+await serveUntilSignal("rag", startRag);
