@@ -14,6 +14,8 @@ export interface ContainerFile {
 /** What to start. */
 export interface ContainerRequest {
   readonly runId: string;
+  /** Empty where the run is no task's. */
+  readonly taskId: string;
   readonly tenant: string;
   readonly image: string;
   readonly limits: Limits;

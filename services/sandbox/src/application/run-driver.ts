@@ -112,6 +112,7 @@ async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, s
     container = await parts.engine.start(
       {
         runId: execution.id,
+        taskId: execution.taskId,
         tenant: execution.tenant,
         image: language.image,
         limits: execution.limits,

@@ -5,6 +5,7 @@ import type { ContainerRequest } from "../../application/ports.ts";
 export const labels = {
   service: "drover.service",
   run: "drover.run",
+  task: "drover.task",
   owner: "drover.owner",
   tenant: "drover.tenant",
   expires: "drover.expires",
@@ -54,6 +55,7 @@ export function containerSpec(request: ContainerRequest, settings: SpecSettings)
     Labels: {
       [labels.service]: serviceLabel,
       [labels.run]: request.runId,
+      [labels.task]: request.taskId,
       [labels.owner]: settings.owner,
       [labels.tenant]: request.tenant,
       [labels.expires]: String(settings.expiresAtMs),

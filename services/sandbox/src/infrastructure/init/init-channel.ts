@@ -27,6 +27,7 @@ export class InitChannel {
   readonly #socket: Duplex;
   readonly #parser = new FrameParser();
   readonly #lost = Promise.withResolvers<never>();
+  readonly #ready = Promise.withResolvers<void>();
   #receiver: Receiver = () => undefined;
   #isLost = false;
 
@@ -35,11 +36,9 @@ export class InitChannel {
     this.#lost.promise.catch(() => undefined);
   }
 
-  /** Resolves at process 1's first frame. */
+  /** Resolves at process 1's first frame, which may have come before anybody asked. */
   async ready(): Promise<void> {
-    await this.#conversation<void>((done) => (frame) => {
-      if (frame.type === frameTypes.ready) done.resolve();
-    });
+    await Promise.race([this.#ready.promise, this.#lost.promise]);
   }
 
   /** Bytes of the container's standard output, in order. */
@@ -48,6 +47,8 @@ export class InitChannel {
       if (frame.type === frameTypes.fault) {
         const { reason, message } = faultReport(frame.payload);
         this.lose(`Process 1 refused a request: ${reason} ${message}`, reason);
+      } else if (frame.type === frameTypes.ready) {
+        this.#ready.resolve();
       } else {
         await this.#receiver(frame);
       }

@@ -1,0 +1,155 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { Verdict } from "@drover/proto/sandbox/v1/exec";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
+
+let sandbox: SandboxUnderTest;
+beforeAll(async () => {
+  sandbox = await startUnderTest();
+});
+afterAll(async () => {
+  expect(await sandbox.containers()).toEqual([]);
+  await sandbox[Symbol.asyncDispose]();
+});
+
+const output = async (code: string) => (await sandbox.run("bash", code)).stdout.toString();
+
+test("the engine really applies every limit of the hardened container", async () => {
+  const inspected =
+    Promise.withResolvers<Awaited<ReturnType<ReturnType<typeof sandbox.docker.getContainer>["inspect"]>>>();
+  const onEvent = (kind: string) => {
+    if (kind !== "started") return;
+    sandbox
+      .containers()
+      .then(([id = ""]) => sandbox.docker.getContainer(id).inspect())
+      .then(inspected.resolve, inspected.reject);
+  };
+  const { execution } = await sandbox.run("bash", "sleep 1", { taskId: "task-7", onEvent });
+  const { Config, HostConfig, Mounts } = await inspected.promise;
+  expect(HostConfig).toMatchObject({
+    Memory: 512 << 20,
+    MemorySwap: 512 << 20,
+    NanoCpus: 1_000_000_000,
+    PidsLimit: 100,
+    NetworkMode: "none",
+    IpcMode: "private",
+    ReadonlyRootfs: true,
+    Privileged: false,
+    CapAdd: null,
+    CapDrop: ["ALL"],
+    SecurityOpt: ["no-new-privileges:true"],
+    Init: false,
+    AutoRemove: false,
+    Binds: null,
+    ShmSize: 16 << 20,
+    LogConfig: { Type: "none", Config: {} },
+    RestartPolicy: { Name: "no" },
+  });
+  expect(HostConfig.Ulimits).toContainEqual({ Name: "nofile", Soft: 256, Hard: 256 });
+  expect(HostConfig.Ulimits).toContainEqual({ Name: "core", Soft: 0, Hard: 0 });
+  expect(Object.keys(HostConfig.Tmpfs ?? {})).toEqual(["/tmp", "/workspace"]);
+  expect(HostConfig.Tmpfs?.["/tmp"]).toContain(`size=${128 << 20}`);
+  expect(Mounts).toEqual([]);
+  expect(Config).toMatchObject({
+    User: "65534:65534",
+    Tty: false,
+    OpenStdin: true,
+    StdinOnce: true,
+    NetworkDisabled: true,
+  });
+  expect(Config.Labels).toMatchObject({ "drover.run": execution.id, "drover.tenant": sandbox.tenant });
+  expect(Number(Config.Labels["drover.expires"])).toBeGreaterThan(Date.now());
+});
+
+test("the program sees the same from inside", async () => {
+  const status = await output(
+    "grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp|Uid):' /proc/self/status | tr '\\t' ' '; ulimit -n; ulimit -c",
+  );
+  expect(status).toBe(
+    "Uid: 65534 65534 65534 65534\nCapEff: 0000000000000000\nCapBnd: 0000000000000000\nNoNewPrivs: 1\nSeccomp: 2\n256\n0\n",
+  );
+});
+
+test("process 1 cannot be read, written to, traced or killed", async () => {
+  const code = `
+    for f in environ mem maps fd/0 fd/1 root; do cat /proc/1/$f >/dev/null 2>&1 && echo "read $f"; done
+    for fd in 0 1 2; do (printf '\\205\\0\\0\\0\\002{}' >/proc/1/fd/$fd) 2>/dev/null && echo "wrote $fd"; done
+    for s in $(seq 1 64); do kill -$s 1 2>/dev/null; done
+    sleep 0.2; kill -9 1; echo alive`;
+  expect(await output(code)).toBe("alive\n");
+  const trace = `
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.ptrace(16, 1, 0, 0), os.strerror(ctypes.get_errno()))
+try: open('/proc/1/mem', 'r+b')
+except OSError as e: print(e.strerror)
+print(sorted(int(f) for f in os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))`;
+  const { stdout } = await sandbox.run("python", trace);
+  expect(stdout.toString()).toBe("-1 Operation not permitted\nPermission denied\n[0, 1, 2] 4\n");
+});
+
+test("nothing outside /tmp, /workspace and /dev/shm can be written", async () => {
+  const code = `
+    for p in / /etc /usr /var /home /root /proc/sys/kernel /sys/fs/cgroup /sys /dev; do
+      (touch $p/probe) 2>/dev/null && echo "wrote $p"
+    done
+    for p in /tmp /workspace /dev/shm; do touch $p/probe && echo "ok $p"; done`;
+  expect(await output(code)).toBe("ok /tmp\nok /workspace\nok /dev/shm\n");
+});
+
+test("there is no network but the loopback", async () => {
+  const code = `
+import socket
+for host, port in (("1.1.1.1", 53), ("169.254.169.254", 80), ("172.17.0.1", 2375)):
+    try: socket.create_connection((host, port), 2); print("connected", host)
+    except OSError as e: print("refused")
+try: socket.getaddrinfo("example.com", 80); print("resolved")
+except OSError: print("refused")
+s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); socket.create_connection(s.getsockname(), 2); print("loopback")`;
+  const { stdout } = await sandbox.run("python", code);
+  expect(stdout.toString()).toBe("refused\nrefused\nrefused\nrefused\nloopback\n");
+});
+
+test("there is no set-user-id program, no new namespace and no mount", async () => {
+  const code = `
+    find / -xdev -perm /6000 -type f 2>/dev/null
+    cp /usr/bin/id /tmp/id && chmod 6755 /tmp/id && /tmp/id -u
+    unshare -Ur true 2>/dev/null && echo unshared
+    mount -t tmpfs none /tmp 2>/dev/null && echo mounted
+    env | grep -iE 'key|token|secret|password|DATABASE|NATS'; echo end`;
+  expect(await output(code)).toBe("65534\nend\n");
+});
+
+test.each([
+  ["a parent folder", "../x"],
+  ["an absolute path", "/etc/x"],
+  ["a hidden parent", "a/../../x"],
+  ["a NUL", "a\u0000b"],
+  ["a backslash", "..\\x"],
+  ["a newline", "a\nb"],
+  ["nothing", ""],
+])("a file whose path is %s is refused by name", async (_name, path) => {
+  const run = sandbox.run("bash", "true", { files: [{ path, content: new Uint8Array() }] });
+  await expect(run).rejects.toSatisfy(
+    (error) =>
+      error instanceof ConnectError && error.code === Code.InvalidArgument && error.message.includes("files[0].path"),
+  );
+});
+
+test("one file that is a folder of another is refused", async () => {
+  const files = ["a", "a/b"].map((path) => ({ path, content: new Uint8Array() }));
+  await expect(sandbox.run("bash", "true", { files })).rejects.toMatchObject({ code: Code.InvalidArgument });
+});
+
+test("an unknown language is refused with the list of the known ones", async () => {
+  await expect(sandbox.run("cobol", "x")).rejects.toThrow(/python, javascript, bash/);
+});
+
+test("bad limits, ids and variables are refused by name", async () => {
+  await expect(sandbox.run("bash", "true", { limits: { wallMs: -1000 } })).rejects.toThrow(/limits.wall_time/);
+  await expect(sandbox.run("bash", "true", { callId: "x" })).rejects.toThrow(/call_id/);
+  await expect(sandbox.run("bash", "true", { environment: { "A-B": "x" } })).rejects.toThrow(/environment/);
+  const clamped = await sandbox.run("bash", "true", { limits: { memoryBytes: 1 } });
+  expect(clamped.execution.verdict).toBe(Verdict.EXITED);
+  expect(clamped.execution.appliedLimits?.memoryBytes).toBe(BigInt(32 << 20));
+});
