@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { offset, word } from "./format.ts";
 import { PayloadView } from "./payload-view.tsx";
-import { spanFacts } from "./span-facts.ts";
+import { eventText, spanFacts } from "./span-facts.ts";
 import type { SpanView } from "./span-view.ts";
 import type { TracePageState } from "./trace-page-state.ts";
 
@@ -142,7 +142,7 @@ function Events(props: { readonly span: SpanView; readonly state: TracePageState
           <time>{offset(event.timeMs - fromMs)}</time>
           <div>
             <span class={event.kind === "error" ? "error" : "what"}>{word(event.kind)}</span>
-            <span class={props.brief ? "said brief" : "said"}>{event.text}</span>
+            <span class={props.brief ? "said brief" : "said"}>{eventText(event)}</span>
             {props.brief ? null : (
               <span class="with">
                 {Object.entries(event.attributes)

@@ -30,7 +30,7 @@ export const keys: readonly (readonly [string, string])[] = [
   ["←", "Hide what is inside, then go out"],
   ["Home End", "First and last row"],
   ["Enter", "Go to the details"],
-  ["Esc", "Back to the list, or close"],
+  ["Esc", "Close, show all of the time, clear"],
   ["/", "Search"],
   ["e", "Next error"],
   ["f", "Follow what is new"],

@@ -1,6 +1,6 @@
 import { attr } from "@drover/tracing/schema";
 import { bytes, cost, count, duration, offset, word } from "./format.ts";
-import type { SpanView } from "./span-view.ts";
+import type { EventView, SpanView } from "./span-view.ts";
 import { numberIn } from "./trace-facts.ts";
 
 /** One line of the details: what it is, what it says, and what a person should not overlook. */
@@ -51,7 +51,10 @@ export function spanFacts(span: SpanView, traceStartMs: number, nowMs: number): 
     plain("Memory", sizeText(read(attr.execPeakBytes))),
     plain("Model", read(attr.responseModel) ?? read(attr.requestModel)),
     plain("Tokens", tokensText(read)),
-    plain("Cost", read(attr.costNanoUsd) === undefined ? undefined : cost(BigInt(numberIn(read(attr.costNanoUsd))))),
+    plain(
+      "Cost",
+      read(attr.costNanoUsd) === undefined ? undefined : cost(BigInt(Math.round(numberIn(read(attr.costNanoUsd))))),
+    ),
     plain("Context", contextText(read)),
     plain("Query", read(attr.searchQuery)),
     plain("Hits", read(attr.searchHits)),
@@ -64,6 +67,25 @@ export function spanFacts(span: SpanView, traceStartMs: number, nowMs: number): 
       : undefined,
   ];
   return facts.filter((fact) => fact !== undefined);
+}
+
+/** What an event says: its text, or for one without any what its attributes say. */
+export function eventText(event: EventView): string {
+  if (event.text !== "") return event.text;
+  const read: Read = (key) => event.attributes[key];
+  switch (event.kind) {
+    case "redacted":
+      return redactedFact(read)?.value ?? "";
+    case "spilled":
+      return [read(attr.spillPointer), shownText(read)].filter(Boolean).join(" · ");
+    case "state_changed":
+      return [read(attr.taskStateFrom), read(attr.taskState)]
+        .filter((state) => state !== undefined)
+        .map(word)
+        .join(" → ");
+    default:
+      return "";
+  }
 }
 
 /** A span's own attributes over those that its events of spilling and redaction carry. */

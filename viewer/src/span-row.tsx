@@ -1,7 +1,7 @@
 import { duration, shortCount } from "./format.ts";
 import { noteOf, tokensOf } from "./span-facts.ts";
 import type { SpanSelection } from "./span-selection.ts";
-import type { SpanView } from "./span-view.ts";
+import type { EventView, SpanView } from "./span-view.ts";
 import { percentOf, placeOf, type TimeScale } from "./time-scale.ts";
 import type { TracePageState } from "./trace-page-state.ts";
 import { drawnDepth } from "./visible-rows.ts";
@@ -16,6 +16,9 @@ export interface RowProps {
 
 /** Dots beyond this would only cover each other. */
 const mostDots = 40;
+
+/** On a bar narrower than this, in percent, dots would hide it. */
+const leastForDots = 1.5;
 
 /** One span: its place in the tree, its bar in time, how long it took and what it used. */
 export function SpanRow({ state, selection, index, span }: RowProps) {
@@ -49,7 +52,7 @@ export function SpanRow({ state, selection, index, span }: RowProps) {
         <span class="text">{span.name}</span>
         {note === "" ? null : <small>{note}</small>}
       </div>
-      <Lane span={span} scale={scale} endMs={endMs} />
+      <Lane span={span} scale={state.lanes.value} endMs={endMs} />
       <div class="num">{duration(Math.max(0, endMs - span.startMs))}</div>
       <div class="num">{tokens > 0 ? shortCount(tokens) : ""}</div>
     </div>
@@ -80,20 +83,27 @@ export function Toggle(props: { readonly open: boolean; readonly branch: boolean
 
 function Lane({ span, scale, endMs }: { readonly span: SpanView; readonly scale: TimeScale; readonly endMs: number }) {
   const place = placeOf(scale, span.startMs, endMs);
+  if (place === undefined) return <div class="lane" />;
   return (
     <div class="lane">
       <u
         class={span.endMs === undefined ? "live" : span.forced ? "forced" : ""}
         style={{ left: `${place.left}%`, width: `${place.width}%` }}
       />
-      {span.events.slice(0, mostDots).map((event) => (
-        <s
-          key={event.ordinal}
-          class={event.kind === "error" ? "error" : ""}
-          title={event.kind}
-          style={{ left: `${Math.min(99.6, Math.max(0, percentOf(scale, event.timeMs)))}%` }}
-        />
-      ))}
+      {place.width < leastForDots ? null : span.events.slice(0, mostDots).map((event) => dot(event, scale))}
     </div>
+  );
+}
+
+function dot(event: EventView, scale: TimeScale) {
+  const left = percentOf(scale, event.timeMs);
+  if (left < 0 || left > 100) return null;
+  return (
+    <s
+      key={event.ordinal}
+      class={event.kind === "error" ? "error" : ""}
+      title={event.kind}
+      style={{ left: `${Math.min(99.4, left)}%` }}
+    />
   );
 }

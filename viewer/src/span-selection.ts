@@ -91,10 +91,11 @@ export class SpanSelection {
     this.selectRow(row < 0 ? rows.peek().length - 1 : row);
   }
 
-  /** Help, then the search, then the selection: the innermost first. */
+  /** Help, then the zoom, the search, the selection: what was last entered, as a rule. */
   close(): void {
-    const { help, search, selected } = this.#state;
+    const { help, search, selected, zoom } = this.#state;
     if (help.peek()) help.value = false;
+    else if (zoom.peek() !== undefined) zoom.value = undefined;
     else if (search.peek() !== "") search.value = "";
     else selected.value = "";
   }

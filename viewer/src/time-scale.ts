@@ -27,8 +27,9 @@ export function scaleOf(spans: readonly SpanView[], nowMs: number): TimeScale {
   return { fromMs, toMs: Math.max(toMs, fromMs + 0.001) };
 }
 
-/** Where a span's bar stands. A span that ended before it began (two machines' clocks) is a point. */
-export function placeOf(scale: TimeScale, startMs: number, endMs: number): LanePlace {
+/** Where a span's bar stands; undefined outside the stretch. One that ended before it began (two clocks) is a point. */
+export function placeOf(scale: TimeScale, startMs: number, endMs: number): LanePlace | undefined {
+  if (startMs > scale.toMs || Math.max(startMs, endMs) < scale.fromMs) return undefined;
   const start = clamp(percentOf(scale, startMs));
   const end = Math.max(start, clamp(percentOf(scale, endMs)));
   const width = Math.max(leastPercent, end - start);

@@ -32,6 +32,9 @@ export class TracePageState {
   readonly #nowMs: Signal<number> = signal(Date.now());
   readonly running: ReadonlySignal<boolean> = computed(() => this.summary.value?.running ?? true);
   readonly scale: ReadonlySignal<TimeScale> = computed(() => scaleOf(this.tree.value.spans, this.#nowMs.value));
+  /** The stretch that the reader chose to look at closely. */
+  readonly zoom: Signal<TimeScale | undefined> = signal(undefined);
+  readonly lanes: ReadonlySignal<TimeScale> = computed(() => this.zoom.value ?? this.scale.value);
   readonly rows: ReadonlySignal<Int32Array> = computed(() =>
     visibleRows(this.tree.value, { search: this.search.value, collapsed: this.collapsed.value }),
   );
@@ -104,8 +107,10 @@ export class TracePageState {
     if (Number.isFinite(newest)) this.#tick();
   }
 
+  /** A trace so large that drawing it costs something is drawn once a second. */
   #tick(): void {
-    this.#nowMs.value = Date.now() + this.#ahead;
+    const nowMs = Date.now() + this.#ahead;
+    if (this.#buildMs < 20 || nowMs - this.#nowMs.peek() > 1_000) this.#nowMs.value = nowMs;
   }
 }
 
