@@ -9,6 +9,7 @@ import { DroverError } from "@drover/kernel";
 import { returnedHeaders } from "../domain/forwarded-headers.ts";
 import type { ActiveCall } from "./active-calls.ts";
 import { grpcTrailers, refuseGrpc } from "./grpc-refusal.ts";
+import { pump } from "./pump.ts";
 
 /** Added to a deadline before the edge itself ends a call, so that the service's own answer comes first. */
 const deadlineSlackMs = 250;
@@ -34,6 +35,8 @@ export class GrpcExchange implements ActiveCall {
   readonly #parts: ExchangeParts;
   readonly #timer: NodeJS.Timeout | undefined;
   #trailers: OutgoingHttpHeaders | undefined;
+  readonly #stopRequest: () => void;
+  #stopResponse: () => void = () => {};
   #responded = false;
   #ended = false;
 
@@ -44,7 +47,7 @@ export class GrpcExchange implements ActiveCall {
       this.#timer = setTimeout(() => this.end(deadlineExceeded()), parts.timeoutMs + deadlineSlackMs);
     }
     const { client, upstream } = parts;
-    client.pipe(upstream);
+    this.#stopRequest = pump(client, upstream, () => void upstream.end());
     upstream.on("response", (headers, flags) => this.#onResponse(headers, flags));
     upstream.on("trailers", (trailers) => {
       this.#trailers = returnedHeaders(trailers);
@@ -57,8 +60,8 @@ export class GrpcExchange implements ActiveCall {
   end(error: DroverError): void {
     const { client, upstream } = this.#parts;
     if (client.destroyed || this.#ended) return;
-    client.unpipe(upstream);
-    upstream.unpipe(client);
+    this.#stopRequest();
+    this.#stopResponse();
     this.#finish(error);
     upstream.close(constants.NGHTTP2_CANCEL);
   }
@@ -77,8 +80,7 @@ export class GrpcExchange implements ActiveCall {
     client.on("wantTrailers", () => {
       client.sendTrailers(this.#trailers ?? grpcTrailers(lost(this.#parts.target)));
     });
-    upstream.pipe(client, { end: false });
-    upstream.on("end", () => {
+    this.#stopResponse = pump(upstream, client, () => {
       if (this.#trailers !== undefined) client.end();
     });
   }
@@ -86,7 +88,7 @@ export class GrpcExchange implements ActiveCall {
   /** The service has answered, or is gone: whatever the client has not been told yet, it is told now. */
   #onUpstreamClosed(): void {
     const { client, upstream, target } = this.#parts;
-    client.unpipe(upstream);
+    this.#stopRequest();
     // A client that still sends is not listened to any more; unread, its bytes would hold the stream open.
     client.resume();
     if (client.destroyed || this.#ended) return;
