@@ -48,19 +48,26 @@ export async function startHarness(script?: Script) {
     peers: peers.state,
     database,
     environment,
-    /** Starts a replica; its client speaks for `subject` of `tenant`. */
-    async orchestrator(changes: Environment = {}) {
-      const service = await startOrchestrator({ ...environment, ...changes });
-      const transport = createRpcTransport({ addresses: service.address, audience: "orchestrator", minter });
-      const client = createClient(TaskService, transport);
+    /** A client of the replica at `address`, which speaks for `subject` of `tenant`. */
+    connect(address: string) {
+      const transport = createRpcTransport({ addresses: address, audience: "orchestrator", minter });
       return {
-        service,
-        client,
+        client: createClient(TaskService, transport),
         as: (tenant: string, scopes: readonly string[] = ["tasks:read", "tasks:write"], subject = "alice") => ({
           contextValues: actingAs({ tenant, subject, scopes }),
         }),
+        [Symbol.asyncDispose]: () => transport[Symbol.asyncDispose](),
+      };
+    },
+    /** Starts a replica in this process, with a client of it. */
+    async orchestrator(changes: Environment = {}) {
+      const service = await startOrchestrator({ ...environment, ...changes });
+      const replica = this.connect(service.address);
+      return {
+        ...replica,
+        service,
         async [Symbol.asyncDispose]() {
-          await transport[Symbol.asyncDispose]();
+          await replica[Symbol.asyncDispose]();
           await service[Symbol.asyncDispose]();
         },
       };
@@ -70,7 +77,7 @@ export async function startHarness(script?: Script) {
 }
 
 export type Harness = Awaited<ReturnType<typeof startHarness>>;
-export type Replica = Awaited<ReturnType<Harness["orchestrator"]>>;
+export type Replica = ReturnType<Harness["connect"]>;
 
 /** Submits a task and returns it. */
 export async function submit(replica: Replica, tenant: string, prompt: string, fields = {}): Promise<Task> {

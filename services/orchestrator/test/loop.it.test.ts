@@ -55,7 +55,9 @@ test("parallel calls run at once and their results stand in call order", async (
   expect(harness.peers.ended.slice(-3)).toEqual(requested.toReversed());
   const { answer } = await ended(replica, "acme", task.id);
   expect(answer.split("\n").filter((line) => /^\d\./.test(line))).toHaveLength(3);
-  expect(answer).toMatch(/1\. OK: python: exit code 0[^]*slept 400[^]*2\. [^]*slept 200[^]*3\. [^]*last/);
+  expect(answer).toMatch(
+    /1\. OK: python: exit code 0[\s\S]*slept 400[\s\S]*2\. [\s\S]*slept 200[\s\S]*3\. [\s\S]*last/,
+  );
 });
 
 test("unknown tools, bad arguments and a sandbox that is away are results, and the loop goes on", async () => {

@@ -1,0 +1,113 @@
+import { systemClock } from "@drover/kernel";
+import { expect, test, vi } from "vitest";
+import type { TaskEvent, TaskEventBody } from "../domain/task-event.ts";
+import type { Delta, TaskSignals, TaskStore } from "./ports.ts";
+import { TaskHubs } from "./task-hub.ts";
+import { type WatchMessage, watchTask } from "./watch-task.ts";
+
+const taskId = "0197a0a0-0000-7000-8000-000000000000";
+type Listener = Parameters<TaskSignals["follow"]>[2];
+
+/** A log that grows by hand, with or without telling. */
+function setUp(pollMs = 60_000) {
+  const log: TaskEvent[] = [];
+  const listeners = new Set<Listener>();
+  const add = (body: Partial<TaskEventBody> & { type: TaskEventBody["type"] }, hint = true) => {
+    log.push({ taskId, sequence: log.length + 1, round: 1, time: new Date(0), body: body as TaskEventBody });
+    if (hint) for (const listener of listeners) listener.onHint(log.length);
+  };
+  const events = vi.fn(async (_tenant: string, _id: string, after: number, limit: number) =>
+    log.slice(after, after + limit),
+  );
+  const get = async () => ({ id: taskId, state: "RUNNING", lastSequence: log.length });
+  const store = { events, get } as unknown as TaskStore;
+  const signals = {
+    follow: (_tenant: string, _id: string, listener: Listener) => {
+      listeners.add(listener);
+      return { [Symbol.dispose]: () => void listeners.delete(listener) };
+    },
+  } as unknown as TaskSignals;
+  const hubs = new TaskHubs({ store, signals, clock: systemClock, pollMs, onFault: () => undefined });
+  const parts = { store, hubs, clock: systemClock, heartbeatMs: 60_000 };
+  const watch = (includeDeltas = false, signal = new AbortController().signal) =>
+    watchTask(parts, "acme", { taskId, afterSequence: 0, includeDeltas }, signal);
+  const delta = (given: Partial<Delta>) => {
+    for (const listener of listeners) {
+      listener.onDelta({ taskId, step: 1, channel: "text", offset: 0, text: "x", ...given });
+    }
+  };
+  return { add, delta, events, watch, hubs, listeners };
+}
+
+async function sequencesOf(watch: AsyncIterable<WatchMessage>): Promise<number[]> {
+  const sequences: number[] = [];
+  for await (const message of watch) if (message.kind === "event") sequences.push(message.event.sequence);
+  return sequences;
+}
+
+test("many watchers of one task cost one read a hint", async () => {
+  const { add, events, watch, hubs, listeners } = setUp();
+  add({ type: "status_changed" });
+  const watches = Array.from({ length: 50 }, () => sequencesOf(watch()));
+  await vi.waitFor(() => expect(hubs.watchers).toBe(50));
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  const before = events.mock.calls.length;
+  add({ type: "status_changed" });
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(events.mock.calls.length - before).toBe(1);
+  add({ type: "task_completed" });
+  for (const sequences of await Promise.all(watches)) expect(sequences).toEqual([1, 2, 3]);
+  expect([hubs.watchers, listeners.size]).toEqual([0, 0]);
+});
+
+test("a lost hint is made up for by the poll", async () => {
+  const { add, watch } = setUp(10);
+  const watched = sequencesOf(watch());
+  add({ type: "status_changed" }, false);
+  add({ type: "task_completed" }, false);
+  expect(await watched).toEqual([1, 2]);
+});
+
+test("a reader that falls far behind reads the rest from the record, in order", async () => {
+  const { add, watch } = setUp();
+  const slow = watch();
+  expect((await slow.next()).value).toEqual({ kind: "heartbeat", sequence: 0 });
+  const reading = slow.next();
+  for (let i = 0; i < 700; i++) add({ type: "status_changed" });
+  await reading;
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  add({ type: "task_completed" });
+  const sequences = await sequencesOf(slow);
+  expect(sequences).toEqual(Array.from({ length: 700 }, (_, i) => i + 2));
+});
+
+test("deltas that wait too long are dropped, and those of a message that was sent are not sent", async () => {
+  const { add, delta, watch } = setUp();
+  const watching = watch(true);
+  await watching.next();
+  const next = watching.next();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  for (let offset = 0; offset < 1_000; offset++) delta({ offset, step: 2 });
+  delta({ step: 1, text: "stale" });
+  add({ type: "assistant_message", step: 1 });
+  add({ type: "task_completed" });
+  const messages = [(await next).value as WatchMessage];
+  for await (const message of watching) messages.push(message);
+  const deltas = messages.filter((message) => message.kind === "delta");
+  expect(deltas.length).toBeLessThanOrEqual(256);
+  expect(deltas.every((message) => message.delta.step === 2)).toBe(true);
+  expect(messages.at(-1)).toMatchObject({ kind: "event", event: { sequence: 2 } });
+});
+
+test("an aborted watch ends, and closing ends the others with UNAVAILABLE", async () => {
+  const { watch, hubs } = setUp();
+  const stop = new AbortController();
+  const aborted = sequencesOf(watch(false, stop.signal));
+  const open = sequencesOf(watch());
+  await vi.waitFor(() => expect(hubs.watchers).toBe(2));
+  stop.abort();
+  expect(await aborted).toEqual([]);
+  const outcome = expect(open).rejects.toMatchObject({ code: "UNAVAILABLE", reason: "DRAINING" });
+  await hubs[Symbol.asyncDispose]();
+  await outcome;
+});

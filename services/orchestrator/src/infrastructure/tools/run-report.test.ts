@@ -1,0 +1,54 @@
+import { create } from "@bufbuild/protobuf";
+import { ExecutionSchema, FileChange_Kind, Verdict } from "@drover/proto/sandbox/v1/exec";
+import { expect, test } from "vitest";
+import { resultText } from "../../domain/tool-result.ts";
+import { runReport } from "./run-report.ts";
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+test("a good run: exit code, output and files", () => {
+  const report = runReport(
+    create(ExecutionSchema, {
+      language: "python",
+      verdict: Verdict.EXITED,
+      exitCode: 0,
+      wallTime: { seconds: 1n, nanos: 250_000_000 },
+      stdout: { bytesSeen: 3n, bytesKept: 3n, head: bytes("hi\n") },
+      changes: [
+        { path: "out.csv", kind: FileChange_Kind.ADDED, sizeBytes: 7n },
+        { path: "link", kind: FileChange_Kind.SKIPPED, skippedReason: "a symlink" },
+      ],
+    }),
+  );
+  expect(resultText(report)).toBe(
+    [
+      "OK: python: exit code 0, EXITED, 1.25 s",
+      "--- stdout, 3 bytes",
+      "hi\n",
+      "--- stderr: empty",
+      "--- files",
+      "added /workspace/out.csv (7 bytes)",
+      "NOT KEPT /workspace/link (0 bytes): a symlink",
+    ].join("\n"),
+  );
+  expect(report.artifacts).toEqual(["/workspace/out.csv"]);
+});
+
+test("a run that was ended says by what, and dropped output is counted between head and tail", () => {
+  const report = runReport(
+    create(ExecutionSchema, {
+      language: "bash",
+      verdict: Verdict.TIMEOUT_WALL,
+      message: "Stopped after 30 s.",
+      stdout: { bytesSeen: 1000n, bytesKept: 8n, head: bytes("head"), tail: bytes("tail"), bytesDropped: 992n },
+    }),
+  );
+  expect(report).toMatchObject({ ok: false, errorCode: "TIMEOUT_WALL", retryable: false });
+  expect(report.summary).toBe("bash: no exit code, TIMEOUT_WALL, 0.00 s. Stopped after 30 s.");
+  expect(report.text).toContain("head\n[992 bytes of 1000 were dropped here: over the output limit]\ntail");
+});
+
+test("an exit code that is not zero is an error of its own kind, and an unknown verdict does no harm", () => {
+  expect(runReport(create(ExecutionSchema, { verdict: Verdict.EXITED, exitCode: 3 })).errorCode).toBe("NONZERO_EXIT");
+  expect(runReport(create(ExecutionSchema, { verdict: 99 as never })).errorCode).toBe("UNKNOWN_VERDICT");
+});
