@@ -81,22 +81,33 @@ test("a reader that falls far behind reads the rest from the record, in order", 
   expect(sequences).toEqual(Array.from({ length: 700 }, (_, i) => i + 2));
 });
 
-test("deltas that wait too long are dropped, and those of a message that was sent are not sent", async () => {
+test("deltas that wait too long are dropped", async () => {
   const { add, delta, watch } = setUp();
   const watching = watch(true);
   await watching.next();
   const next = watching.next();
   await new Promise((resolve) => setTimeout(resolve, 5));
-  for (let offset = 0; offset < 1_000; offset++) delta({ offset, step: 2 });
-  delta({ step: 1, text: "stale" });
-  add({ type: "assistant_message", step: 1 });
+  for (let offset = 0; offset < 1_000; offset++) delta({ offset });
   add({ type: "task_completed" });
   const messages = [(await next).value as WatchMessage];
   for await (const message of watching) messages.push(message);
-  const deltas = messages.filter((message) => message.kind === "delta");
-  expect(deltas.length).toBeLessThanOrEqual(256);
-  expect(deltas.every((message) => message.delta.step === 2)).toBe(true);
-  expect(messages.at(-1)).toMatchObject({ kind: "event", event: { sequence: 2 } });
+  expect(messages.filter((message) => message.kind === "delta").length).toBe(256);
+  expect(messages.at(-1)).toMatchObject({ kind: "event", event: { sequence: 1 } });
+});
+
+test("a delta that comes after the message of its step is not sent", async () => {
+  const { add, delta, watch } = setUp();
+  const watching = watch(true);
+  await watching.next();
+  const next = watching.next();
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  add({ type: "assistant_message", step: 1 });
+  expect((await next).value).toMatchObject({ kind: "event", event: { sequence: 1 } });
+  const after = watching.next();
+  delta({ step: 1, text: "stale" });
+  delta({ step: 2, text: "fresh" });
+  expect((await after).value).toMatchObject({ kind: "delta", delta: { text: "fresh" } });
+  await watching.return();
 });
 
 test("an aborted watch ends, and closing ends the others with UNAVAILABLE", async () => {
