@@ -53,6 +53,8 @@ export function Minimap({ state, selection }: { readonly state: TracePageState; 
       aria-label="Time: click to go there, drag to look closely"
       title="Click to go there, drag to look closely, Esc for everything"
       data-testid="minimap"
+      // The focus stays where the keyboard is in use.
+      onMouseDown={(event) => event.preventDefault()}
       onPointerDown={press}
       onPointerMove={drag}
       onPointerUp={release}

@@ -58,6 +58,7 @@ export function traceFacts(
 
 function stateOf(taskState: string, running: boolean, summary: TraceSummary | undefined) {
   if (taskState !== "") return { state: word(taskState), tone: tones[taskState] ?? (running ? "running" : "ended") };
+  if (summary === undefined) return { state: "not started", tone: "ended" as const };
   if (running) return { state: "running", tone: "running" as const };
   return (summary?.errorCount ?? 0) > 0
     ? { state: "ended with errors", tone: "failed" as const }

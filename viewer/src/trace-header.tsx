@@ -29,10 +29,12 @@ export function TraceHeader({ state }: { readonly state: TracePageState }) {
         </span>
       ) : null}
       <div class="numbers">
-        <span data-testid="work-time">
-          <b>{duration(facts.workMs)}</b> work
-          {facts.waitingMs > 0 ? ` · ${duration(facts.waitingMs)} waiting` : ""}
-        </span>
+        {summary === undefined ? null : (
+          <span data-testid="work-time">
+            <b>{duration(facts.workMs)}</b> work
+            {facts.waitingMs > 0 ? ` · ${duration(facts.waitingMs)} waiting` : ""}
+          </span>
+        )}
         {usage === undefined ? null : (
           <span data-testid="tokens">
             <b>{count(Number(usage.inputTokens))}</b> in · <b>{count(Number(usage.outputTokens))}</b> out
