@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 import type { PGlite } from "@electric-sql/pglite";
-import { type FrontendMessage, frontendMessages, requestOf } from "./frontend-messages.ts";
+import { type FrontendMessage, frontendMessages, requestOf, startupPacket } from "./frontend-messages.ts";
 
 /** A listening protocol server. */
 export interface EmbeddedServer extends AsyncDisposable {
@@ -23,11 +23,12 @@ const maxConnections = 256;
  */
 export async function serveProtocol(db: PGlite, port: number, password: string): Promise<EmbeddedServer> {
   const session = new Turns();
+  const welcome = await welcomeOf(db);
   const sockets = new Set<Socket>();
   const server: Server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket);
     // A connection that breaks off ends its own conversation and nothing else.
-    const conversation = new Conversation(db, session, socket, password).run().catch(() => {});
+    const conversation = new Conversation(db, session, socket, password, welcome).run().catch(() => {});
     void conversation.then(() => sockets.delete(socket));
   });
   server.maxConnections = maxConnections;
@@ -66,16 +67,18 @@ class Conversation {
   readonly #session: Turns;
   readonly #socket: Socket;
   readonly #password: Buffer;
-  #startup: FrontendMessage | undefined;
+  readonly #welcome: Buffer;
+  #state: "new" | "asked" | "welcome" = "new";
   #endTurn: (() => void) | undefined;
   #mustSync = false;
   #idle: NodeJS.Timeout | undefined;
 
-  constructor(db: PGlite, session: Turns, socket: Socket, password: string) {
+  constructor(db: PGlite, session: Turns, socket: Socket, password: string, welcome: Buffer) {
     this.#db = db;
     this.#session = session;
     this.#socket = socket;
     this.#password = Buffer.from(password);
+    this.#welcome = welcome;
   }
 
   async run(): Promise<void> {
@@ -83,8 +86,8 @@ class Conversation {
     try {
       for await (const message of frontendMessages(this.#socket)) {
         if (message.type === "X") return;
-        if (message.type === "" || this.#startup !== undefined) {
-          if (!(await this.#greet(message))) return;
+        if (this.#state !== "welcome") {
+          if (!this.#greet(message)) return;
           continue;
         }
         statement.push(message);
@@ -100,25 +103,24 @@ class Conversation {
     }
   }
 
-  /** The messages before the first statement; false ends the connection. */
-  async #greet(message: FrontendMessage): Promise<boolean> {
-    if (message.type === "") {
+  /** The messages before the first statement, which need no turn; false ends the connection. */
+  #greet(message: FrontendMessage): boolean {
+    if (this.#state === "new") {
       const request = requestOf(message);
       if (request === "encryption") this.#socket.write("N");
       if (request !== "startup") return request === "encryption";
-      this.#startup = message;
+      this.#state = "asked";
       this.#socket.write(authenticationCleartextPassword);
       return true;
     }
-    const startup = this.#startup;
-    this.#startup = undefined;
     const given = Buffer.from(message.bytes.subarray(5, -1));
     const right = given.length === this.#password.length && timingSafeEqual(given, this.#password);
-    if (message.type !== "p" || startup === undefined || !right) {
+    if (message.type !== "p" || !right) {
       this.#socket.end(wrongPassword());
       return false;
     }
-    await this.#execute([startup], true);
+    this.#state = "welcome";
+    this.#socket.write(this.#welcome);
     return true;
   }
 
@@ -153,6 +155,21 @@ class Conversation {
     this.#endTurn?.();
     this.#endTurn = undefined;
   }
+}
+
+/**
+ * What the database answers to a client that was let in: its settings, and that it is ready. There is one session, so
+ * it is the same for everybody.
+ */
+async function welcomeOf(db: PGlite): Promise<Buffer> {
+  const parameters = Buffer.from("user\0postgres\0database\0postgres\0\0");
+  const head = Buffer.alloc(8);
+  head.writeInt32BE(8 + parameters.length);
+  head.writeInt32BE(startupPacket, 4);
+  const answer: Buffer[] = [];
+  const onRawData = (data: Uint8Array) => void answer.push(Buffer.from(data));
+  await db.runExclusive(() => db.execProtocolRawStream(Buffer.concat([head, parameters]), { onRawData }));
+  return Buffer.concat(answer);
 }
 
 const authenticationCleartextPassword = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]);

@@ -27,7 +27,8 @@ export interface EmbeddedPostgres extends AsyncDisposable {
   readonly url: string;
 }
 
-const startTimeoutMs = 60_000;
+/** A start takes about 4 s of one core; the rest is for machines that are busy. */
+const startTimeoutMs = 120_000;
 const stopTimeoutMs = 10_000;
 
 /**

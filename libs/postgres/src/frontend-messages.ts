@@ -8,7 +8,8 @@ export interface FrontendMessage {
 
 /** Most bytes of one message; PostgreSQL itself stops at one gigabyte. */
 const maxMessageBytes = 64 * 1024 * 1024;
-const startupPacket = 0x00030000;
+/** Version 3.0, the code of a startup message. */
+export const startupPacket = 0x00030000;
 
 /**
  * Cuts a connection's bytes into messages, however they were split on the way. Throws a RangeError for a length that

@@ -32,7 +32,7 @@ export async function migrate(options: MigrateOptions): Promise<{ readonly appli
   const client = new pg.Client({
     connectionString: options.url,
     application_name: `drover-${service}-migrate`,
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: 30_000,
   });
   // The failing statement tells; without a listener a lost connection would end the process.
   client.on("error", () => {});

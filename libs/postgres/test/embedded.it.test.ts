@@ -42,6 +42,21 @@ describe("on the embedded database", () => {
     expect(rows).toEqual([{ table: null }]);
   });
 
+  test("a client connects at once while another one is in a transaction, and waits with its first statement", async () => {
+    const busy = new pg.Client({ connectionString: server.url });
+    const next = new pg.Client({ connectionString: server.url, connectionTimeoutMillis: 2_000 });
+    await busy.connect();
+    await busy.query("BEGIN");
+    await next.connect();
+    const order: string[] = [];
+    const waiting = next.query("SELECT 1").then(() => order.push("next"));
+    await busy.query("SELECT 1").then(() => order.push("busy"));
+    await busy.query("COMMIT");
+    await waiting;
+    expect(order).toEqual(["busy", "next"]);
+    await Promise.all([busy.end(), next.end()]);
+  });
+
   test("a client without the password is refused", async () => {
     const url = new URL(server.url);
     url.password = "guess";
