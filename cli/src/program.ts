@@ -1,0 +1,141 @@
+import { Mode } from "@drover/proto/orchestrator/v1/task";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { cancel } from "./commands/cancel.ts";
+import { listDocuments, putDocuments, removeDocument, searchDocuments } from "./commands/doc.ts";
+import { doctor } from "./commands/doctor.ts";
+import { exec } from "./commands/exec.ts";
+import { run } from "./commands/run.ts";
+import { tail } from "./commands/tail.ts";
+import { showTrace } from "./commands/trace-show.ts";
+import type { CommonOptions, Session } from "./session.ts";
+
+/** Runs one command's work in a session of its options. */
+export type WithSession = (options: CommonOptions, work: (session: Session) => Promise<number>) => Promise<void>;
+
+const modes: readonly { readonly name: string; readonly mode: Mode }[] = [
+  { name: "chat", mode: Mode.CHAT },
+  { name: "rag", mode: Mode.RAG },
+  { name: "react", mode: Mode.REACT },
+  { name: "pse", mode: Mode.PSE },
+];
+
+/** The command line: names, options and their checks. Every command runs within `withSession`; errors of usage are thrown. */
+export function createProgram(withSession: WithSession): Command {
+  const program = new Command("drover")
+    .description("Run agents, code and searches on Drover, and watch them.")
+    .option("--url <address>", "gateway (DROVER_URL, else http://localhost:7700)")
+    .option("--key <key>", "API key (DROVER_API_KEY, else .drover/<profile>/api-key found upwards)")
+    .option("--json", "print one JSON document")
+    .configureHelp({ showGlobalOptions: true })
+    .exitOverride();
+  addTaskCommands(program, withSession);
+  addExec(program, withSession);
+  addDoc(program, withSession);
+  program
+    .command("trace")
+    .description("look at traces")
+    .command("show <trace-or-task>")
+    .description("print a trace as a tree with durations and errors")
+    .action((id: string, _, command: Command) => withSession(command.optsWithGlobals(), (s) => showTrace(s, id)));
+  program
+    .command("doctor")
+    .description("check the address, the key, every service and the sandbox")
+    .action((_, command: Command) => withSession({ ...command.optsWithGlobals(), keyOptional: true }, doctor));
+  return program;
+}
+
+function addTaskCommands(program: Command, withSession: WithSession): void {
+  program
+    .command("run <task>")
+    .description("submit a task and show it to its end; Ctrl-C leaves it running")
+    .addOption(
+      new Option("--mode <mode>", "how it is worked on").choices(modes.map(({ name }) => name)).default("react"),
+    )
+    .option("--file <path...>", "upload files into a new workspace, by their own names")
+    .option("--rounds <n>", "most rounds", wholeNumber, 0)
+    .option("--collection <name>", "document collection to search in", "")
+    .option("--model <name>", "model", "")
+    .action((prompt: string, _, command: Command) => {
+      const options: CommonOptions & RunFlags = command.optsWithGlobals();
+      const { mode } = modes.find(({ name }) => name === options.mode) ?? { mode: Mode.UNSPECIFIED };
+      return withSession(options, (s) => run(s, prompt, { ...options, mode, files: options.file ?? [] }));
+    });
+  program
+    .command("tail <task>")
+    .description("show a task's events and follow it to its end; a task is its id or the beginning of it")
+    .option("--from <n>", "only events after this sequence", wholeNumber, 0)
+    .action((task: string, _, command: Command) => {
+      const options: CommonOptions & { readonly from: number } = command.optsWithGlobals();
+      return withSession(options, (s) => tail(s, task, BigInt(options.from)));
+    });
+  program
+    .command("cancel <task>")
+    .description("end a task and stop what it runs")
+    .option("--reason <text>", "why, kept with the task", "")
+    .action((task: string, _, command: Command) => {
+      const options: CommonOptions & { readonly reason: string } = command.optsWithGlobals();
+      return withSession(options, (s) => cancel(s, task, options.reason));
+    });
+}
+
+interface RunFlags {
+  readonly mode: string;
+  readonly file?: readonly string[];
+  readonly rounds: number;
+  readonly collection: string;
+  readonly model: string;
+}
+
+function addExec(program: Command, withSession: WithSession): void {
+  program
+    .command("exec <file> [arguments...]")
+    .description("run a program in the sandbox (- reads it from standard input); its arguments go after --")
+    .requiredOption("--lang <name>", "language, e.g. python")
+    .option("--stdin <path>", "the program's standard input (- is ours)")
+    .action((source: string, args: readonly string[], _, command: Command) => {
+      const options: CommonOptions & { readonly lang: string; readonly stdin?: string } = command.optsWithGlobals();
+      return withSession(options, (s) =>
+        exec(s, { language: options.lang, source, stdin: options.stdin, arguments: args }),
+      );
+    });
+}
+
+function addDoc(program: Command, withSession: WithSession): void {
+  type Flags = CommonOptions & { readonly collection: string; readonly limit: number };
+  const collection = ["--collection <name>", "document collection", ""] as const;
+  const doc = program.command("doc").description("documents that agents may look things up in");
+  doc
+    .command("put <file...>")
+    .description("upload text or Markdown; a name that is there is replaced")
+    .option(...collection)
+    .action((files: readonly string[], _, command: Command) => {
+      const options: Flags = command.optsWithGlobals();
+      return withSession(options, (s) => putDocuments(s, files, options.collection));
+    });
+  doc
+    .command("list")
+    .description("list documents")
+    .option(...collection)
+    .action((_, command: Command) => {
+      const options: Flags = command.optsWithGlobals();
+      return withSession(options, (s) => listDocuments(s, options.collection));
+    });
+  doc
+    .command("search <query>")
+    .description("print the best passages")
+    .option(...collection)
+    .option("--limit <n>", "most passages", wholeNumber, 0)
+    .action((query: string, _, command: Command) => {
+      const options: Flags = command.optsWithGlobals();
+      return withSession(options, (s) => searchDocuments(s, query, options));
+    });
+  doc
+    .command("rm <id>")
+    .description("delete a document")
+    .action((id: string, _, command: Command) => withSession(command.optsWithGlobals(), (s) => removeDocument(s, id)));
+}
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError("It must be a whole number from 0.");
+  return Number(text);
+}
