@@ -16,26 +16,26 @@ const makeFolder = async () => {
 const removeFolder = () => rm(folder, { recursive: true, force: true });
 
 describe("on the embedded database", () => {
-  let server: EmbeddedPostgres;
+  let server: EmbeddedPostgres | undefined;
   beforeAll(async () => {
     await makeFolder();
     server = await startEmbeddedPostgres({ dataDir: folder });
   });
   afterAll(async () => {
-    await server[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
     await removeFolder();
   });
-  databaseContract(() => server.url);
+  databaseContract(() => String(server?.url));
 
   test("a client that dies in a transaction is rolled back and stops nobody", async () => {
-    const dying = new pg.Client({ connectionString: server.url });
+    const dying = new pg.Client({ connectionString: server?.url });
     dying.on("error", () => {});
     await dying.connect();
     await dying.query("BEGIN");
     await dying.query("CREATE TABLE public.unfinished (id integer)");
     const socket = (dying as unknown as { connection: { stream: Socket } }).connection.stream;
     socket.destroy();
-    const next = new pg.Client({ connectionString: server.url });
+    const next = new pg.Client({ connectionString: server?.url });
     await next.connect();
     const { rows } = await next.query("SELECT to_regclass('public.unfinished') AS table");
     await next.end();
@@ -43,8 +43,8 @@ describe("on the embedded database", () => {
   });
 
   test("a client connects at once while another one is in a transaction, and waits with its first statement", async () => {
-    const busy = new pg.Client({ connectionString: server.url });
-    const next = new pg.Client({ connectionString: server.url, connectionTimeoutMillis: 2_000 });
+    const busy = new pg.Client({ connectionString: server?.url });
+    const next = new pg.Client({ connectionString: server?.url, connectionTimeoutMillis: 2_000 });
     await busy.connect();
     await busy.query("BEGIN");
     await next.connect();
@@ -58,7 +58,7 @@ describe("on the embedded database", () => {
   });
 
   test("a client without the password is refused", async () => {
-    const url = new URL(server.url);
+    const url = new URL(String(server?.url));
     url.password = "guess";
     const client = new pg.Client({ connectionString: url.href });
     await expect(client.connect()).rejects.toThrow(/password authentication failed/);
