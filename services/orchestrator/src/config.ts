@@ -38,6 +38,3 @@ export function readConfig(environment: Environment) {
     DROVER_CODE_LANGUAGES: env.list({ default: ["python", "javascript", "bash"] }),
   });
 }
-
-/** The configuration, parsed and frozen. */
-export type OrchestratorConfig = ReturnType<typeof readConfig>;

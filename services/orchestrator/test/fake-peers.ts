@@ -19,7 +19,7 @@ interface Run {
 }
 
 /** What the fakes saw and hold; a test reads it, and turns faults on. */
-export class PeerState {
+class PeerState {
   readonly conversations = new Map<string, Message[]>();
   readonly spills = new Map<string, string>();
   readonly runs = new Map<string, Run>();

@@ -57,7 +57,7 @@ export interface CallResult {
 }
 
 /** Another state, and why. For CANCELLED the database takes actor and reason from the recorded wish. */
-export interface StateChange {
+interface StateChange {
   readonly to: TaskState;
   readonly actor: string;
   readonly reason: string;

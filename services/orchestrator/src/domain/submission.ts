@@ -2,7 +2,7 @@ import { DroverError, type FieldViolation, invalidFields, isId } from "@drover/k
 import type { TaskMode } from "./task.ts";
 
 /** Bounds of a submission. */
-export const submissionLimits = Object.freeze({
+const submissionLimits = Object.freeze({
   promptCharacters: 100_000,
   maxRounds: 50,
   requestIdCharacters: 64,

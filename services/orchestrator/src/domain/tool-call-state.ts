@@ -1,5 +1,5 @@
 /** Every state of a tool call, in the order of its life. */
-export const toolCallStates = [
+const toolCallStates = [
   "PROPOSED",
   "AWAITING",
   "APPROVED",
