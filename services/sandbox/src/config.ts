@@ -13,6 +13,7 @@ const variables = {
     allowed: "unix:///path or tcp://host:port",
   }),
   DROVER_SANDBOX_RUNTIME: env.text({ default: "", pattern: /^[A-Za-z0-9._-]{0,64}$/ }),
+  DROVER_SANDBOX_IMAGE_PREFIX: env.text({ default: "drover/sandbox-", pattern: /^[a-z0-9][a-z0-9._:/-]{0,200}$/ }),
   DROVER_SANDBOX_INSTANCE: env.text({ pattern: /^[A-Za-z0-9._:-]{1,128}$/ }).optional(),
   DROVER_SANDBOX_MAX_RUNS: env.integer({ min: 1, max: 1000, default: 8 }),
   DROVER_SANDBOX_MAX_WAITING: env.integer({ min: 0, max: 10_000, default: 64 }),

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { type Bus, connectNats } from "@drover/bus";
 import { systemClock as clock, DroverError } from "@drover/kernel";
@@ -11,7 +10,6 @@ import {
   createMetrics,
   type Environment,
   type Logger,
-  type Metrics,
   type RunningService,
   startAdminServer,
 } from "@drover/runtime";
@@ -25,15 +23,16 @@ import { ChangeCollector } from "./application/change-collector.ts";
 import { CheckEngine } from "./application/check-engine.ts";
 import { Executions } from "./application/executions.ts";
 import { LiveRuns } from "./application/live-runs.ts";
-import type { Digest, RunMetrics } from "./application/ports.ts";
 import { Reaper } from "./application/reaper.ts";
 import { RunProgram } from "./application/run-program.ts";
 import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
 import { instanceOf, limitPolicyOf, readConfig } from "./config.ts";
-import { languages } from "./domain/language.ts";
+import { imageOf, languages } from "./domain/language.ts";
 import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
+import { runMetrics } from "./infrastructure/run-metrics.ts";
+import { sha256 as digest } from "./infrastructure/sha256.ts";
 import { PostgresExecutions } from "./infrastructure/store/postgres-executions.ts";
 import { PostgresLedger, systemJobs } from "./infrastructure/store/postgres-ledger.ts";
 import { PostgresWorkspaces } from "./infrastructure/store/postgres-workspaces.ts";
@@ -59,7 +58,8 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const tracer = started.use(createTracer({ service, bus, logger }));
 
   const instance = instanceOf(config);
-  const images = languages.map(({ image }) => image);
+  const imagePrefix = config.DROVER_SANDBOX_IMAGE_PREFIX;
+  const images = languages.map((language) => imageOf(language, imagePrefix));
   const runtime = config.DROVER_SANDBOX_RUNTIME;
   const engine = new DockerEngine({ host: config.DROVER_DOCKER_HOST, owner: instance.owner, runtime, images });
   const executions = new PostgresExecutions(database, instance.owner);
@@ -81,10 +81,15 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     admission: new Admission(config.DROVER_SANDBOX_MAX_RUNS, config.DROVER_SANDBOX_MAX_WAITING),
     policy: limitPolicyOf(config),
     settings: {
+      imagePrefix,
       startTimeoutMs: config.DROVER_SANDBOX_START_TIMEOUT_MS,
       hardOutputBytes: config.DROVER_SANDBOX_HARD_OUTPUT,
     },
   });
+
+  const exec = { runs, executions: new Executions(executions), engine: new CheckEngine(engine, imagePrefix) };
+  const files = new Workspaces(workspaces, space, digest);
+  const search = new SearchFiles(workspaces, linearPattern);
 
   const stop = new AbortController();
   const reaping = new Reaper(engine, ledger, live, clock, logger).run(config.DROVER_SANDBOX_REAP_MS, stop.signal);
@@ -103,14 +108,8 @@ export async function startSandbox(environment: Environment, shared: SharedParts
       metrics,
       graceMs,
       routes: (router) => {
-        router.service(
-          ExecService,
-          execService({ runs, executions: new Executions(executions), engine: new CheckEngine(engine) }),
-        );
-        router.service(
-          WorkspaceService,
-          workspaceService(new Workspaces(workspaces, space, digest), new SearchFiles(workspaces, linearPattern)),
-        );
+        router.service(ExecService, execService(exec));
+        router.service(WorkspaceService, workspaceService(files, search));
       },
     }),
   );
@@ -126,22 +125,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   return { name: service, address: server.address, adminAddress: admin.address, [Symbol.asyncDispose]: dispose };
 }
 
-const digest: Digest = (bytes) => createHash("sha256").update(bytes).digest("hex");
-
 async function connect(url: string | undefined, logger: Logger): Promise<Bus> {
   if (url === undefined) throw new DroverError("FAILED_PRECONDITION", "NATS_URL is required: no bus was given.");
   return await connectNats({ url, logger, name: service });
-}
-
-function runMetrics(metrics: Metrics): RunMetrics {
-  const running = metrics.gauge({ name: "drover_sandbox_runs", help: "Runs between acceptance and removal." });
-  const seconds = metrics.histogram({
-    name: "drover_sandbox_run_seconds",
-    help: "From acceptance to the removed container.",
-    labels: ["language", "verdict"],
-  });
-  return {
-    running: (change) => running.add(change),
-    ended: (language, verdict, took) => seconds.observe(took, { language, verdict }),
-  };
 }

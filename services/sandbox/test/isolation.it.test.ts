@@ -1,4 +1,3 @@
-import { Code, ConnectError } from "@connectrpc/connect";
 import { Verdict } from "@drover/proto/sandbox/v1/exec";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
@@ -130,15 +129,12 @@ test.each([
   ["nothing", ""],
 ])("a file whose path is %s is refused by name", async (_name, path) => {
   const run = sandbox.run("bash", "true", { files: [{ path, content: new Uint8Array() }] });
-  await expect(run).rejects.toSatisfy(
-    (error) =>
-      error instanceof ConnectError && error.code === Code.InvalidArgument && error.message.includes("files[0].path"),
-  );
+  await expect(run).rejects.toMatchObject({ code: "INVALID_ARGUMENT", violations: [{ field: "files[0].path" }] });
 });
 
 test("one file that is a folder of another is refused", async () => {
   const files = ["a", "a/b"].map((path) => ({ path, content: new Uint8Array() }));
-  await expect(sandbox.run("bash", "true", { files })).rejects.toMatchObject({ code: Code.InvalidArgument });
+  await expect(sandbox.run("bash", "true", { files })).rejects.toMatchObject({ code: "INVALID_ARGUMENT" });
 });
 
 test("an unknown language is refused with the list of the known ones", async () => {

@@ -45,8 +45,8 @@ export function execService(parts: ExecParts): Partial<ServiceImpl<typeof ExecSe
     async listLanguages(_request, context) {
       const languages = await parts.engine.languages(context.signal);
       return {
-        languages: languages.map(({ language, available }) =>
-          create(LanguageSchema, { name: language.name, title: language.title, image: language.image, available }),
+        languages: languages.map(({ language, image, available }) =>
+          create(LanguageSchema, { name: language.name, title: language.title, image, available }),
         ),
       };
     },

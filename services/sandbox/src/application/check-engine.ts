@@ -1,12 +1,21 @@
-import { type Language, languages } from "../domain/language.ts";
+import { imageOf, type Language, languages } from "../domain/language.ts";
 import type { ContainerEngine, EngineHealth } from "./ports.ts";
+
+/** A language with its image, and whether that is on this host. */
+export interface LanguageHere {
+  readonly language: Language;
+  readonly image: string;
+  readonly available: boolean;
+}
 
 /** Asks the engine what can be run now; never throws, trouble is the answer. */
 export class CheckEngine {
   readonly #engine: ContainerEngine;
+  readonly #imagePrefix: string;
 
-  constructor(engine: ContainerEngine) {
+  constructor(engine: ContainerEngine, imagePrefix: string) {
     this.#engine = engine;
+    this.#imagePrefix = imagePrefix;
   }
 
   async health(signal: AbortSignal): Promise<EngineHealth> {
@@ -14,16 +23,15 @@ export class CheckEngine {
   }
 
   /** All languages, each with whether its image is there. */
-  async languages(
-    signal: AbortSignal,
-  ): Promise<readonly { readonly language: Language; readonly available: boolean }[]> {
+  async languages(signal: AbortSignal): Promise<readonly LanguageHere[]> {
     return await Promise.all(
       languages.map(async (language) => {
-        const available = await this.#engine.check(language.image, signal).then(
+        const image = imageOf(language, this.#imagePrefix);
+        const available = await this.#engine.check(image, signal).then(
           () => true,
           () => false,
         );
-        return { language, available };
+        return { language, image, available };
       }),
     );
   }

@@ -22,10 +22,12 @@ export class LiveRuns {
     this.#byCall.set(key(tenant, callId), run);
     const cancelledAt = this.#cancels.get(key(tenant, run.execution.taskId));
     if (cancelledAt !== undefined && (callMadeAt(callId) ?? cancelledAt + 1) <= cancelledAt) run.cancel();
-    const settled = end.finally(() => {
-      this.#byCall.delete(key(tenant, callId));
-      this.#ends.delete(settled);
-    });
+    const settled = end
+      .catch(() => undefined)
+      .finally(() => {
+        this.#byCall.delete(key(tenant, callId));
+        this.#ends.delete(settled);
+      });
     this.#ends.add(settled);
   }
 

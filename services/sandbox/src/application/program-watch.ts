@@ -41,6 +41,10 @@ export class ProgramWatch implements Disposable {
     if (run.cancelSignal.aborted) this.#onCancel();
   }
 
+  get wallMs(): number {
+    return this.#limits.wallMs;
+  }
+
   get killedBy(): KilledBy {
     return this.#killedBy;
   }

@@ -36,7 +36,7 @@ export class Reaper {
       const lost = await this.#ledger.loseOrphans();
       if (lost > 0) this.#log.warn({ executions: lost }, "executions of a dead instance ended as lost");
     });
-    await this.#attempt("remove containers", () => this.#removeStrays(both));
+    await this.#attempt("remove containers", () => this.#removeStrays(both).catch(unless(signal)));
     if (this.#clock.monotonicMs() < this.#expireNext) return;
     this.#expireNext = this.#clock.monotonicMs() + expireEveryMs;
     await this.#attempt("expire", () => this.#ledger.expire());
@@ -78,4 +78,11 @@ export class Reaper {
 
 function isStray(container: FoundContainer, over: ReadonlySet<string>, now: Date): boolean {
   return container.expiresAt <= now || over.has(container.runId);
+}
+
+/** At the service's end an interrupted step is no failure. */
+function unless(signal: AbortSignal | undefined): (error: unknown) => void {
+  return (error) => {
+    if (signal?.aborted !== true) throw error;
+  };
 }

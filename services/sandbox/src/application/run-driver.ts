@@ -23,6 +23,7 @@ export interface RunPlan {
 
 /** Times and sizes that frame a run; see the service's README for their defaults. */
 export interface RunSettings {
+  readonly imagePrefix: string;
   readonly startTimeoutMs: number;
   readonly hardOutputBytes: number;
 }
@@ -97,7 +98,7 @@ async function runToResult(
 }
 
 async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, span: Span): Promise<Container> {
-  const { execution, language } = plan;
+  const { execution } = plan;
   const starting = parts.tracer.start({
     tenant: execution.tenant,
     name: "start container",
@@ -114,7 +115,7 @@ async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, s
         runId: execution.id,
         taskId: execution.taskId,
         tenant: execution.tenant,
-        image: language.image,
+        image: execution.image,
         limits: execution.limits,
         lifetimeMs: execution.limits.wallMs + lifetimeMarginMs,
       },
@@ -184,11 +185,12 @@ async function runProgram(
     lost = DroverError.from(error).message;
   }
   await watch.close();
-  const outcome = outcomeOf(await factsOf(report, lost, watch, container, execution));
+  const oomSeen = await sawOutOfMemory(report, container);
+  const outcome = outcomeOf(factsOf(report, lost, watch, oomSeen));
   program.end({ attributes: { [attr.execOutcome]: outcome.verdict } });
   return {
     outcome,
-    oomSeen: await oomSeen(report, container),
+    oomSeen,
     stdout: watch.stdout.facts(),
     stderr: watch.stderr.facts(),
     usage: {
@@ -200,17 +202,16 @@ async function runProgram(
   };
 }
 
-async function factsOf(
+function factsOf(
   report: ProgramReport | undefined,
   lost: string | undefined,
   watch: ProgramWatch,
-  container: Container,
-  execution: Execution,
-): Promise<RunFacts> {
+  oomSeen: boolean,
+): RunFacts {
   return {
     killedBy: watch.killedBy,
-    oomSeen: await oomSeen(report, container),
-    wallLimitMs: execution.limits.wallMs,
+    oomSeen,
+    wallLimitMs: watch.wallMs,
     ...(report?.exit === undefined ? {} : { exit: report.exit }),
     ...(report?.launchError === undefined ? {} : { launchError: report.launchError }),
     ...(lost === undefined ? {} : { lost }),
@@ -218,7 +219,7 @@ async function factsOf(
 }
 
 /** Process 1's count is exact where it is above zero; else the engine is asked, unless all went well. */
-async function oomSeen(report: ProgramReport | undefined, container: Container): Promise<boolean> {
+async function sawOutOfMemory(report: ProgramReport | undefined, container: Container): Promise<boolean> {
   if (report !== undefined && report.oomKills > 0) return true;
   if (report?.exit !== undefined && "code" in report.exit && report.exit.code === 0) return false;
   return await container.sawOutOfMemory().catch(() => false);

@@ -3,7 +3,7 @@ import type { TraceContext } from "@drover/tracing";
 import { callMadeAt } from "../domain/call-time.ts";
 import type { FileEntry } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
-import type { Language } from "../domain/language.ts";
+import { imageOf, type Language } from "../domain/language.ts";
 import type { LimitPolicy, Limits } from "../domain/limits.ts";
 import { LiveRun, type RunEvent } from "./live-run.ts";
 import type { LiveRuns } from "./live-runs.ts";
@@ -80,7 +80,7 @@ export class RunProgram {
     const { tenant, id } = plan.execution;
     try {
       admission.check();
-      await engine.check(plan.language.image, AbortSignal.timeout(this.#parts.settings.startTimeoutMs));
+      await engine.check(plan.execution.image, AbortSignal.timeout(this.#parts.settings.startTimeoutMs));
     } catch (error) {
       await executions.withdraw(tenant, id).catch(() => undefined);
       run.failed(error);
@@ -141,7 +141,7 @@ export class RunProgram {
       callId: request.callId,
       taskId: request.taskId,
       language: language.name,
-      image: language.image,
+      image: imageOf(language, this.#parts.settings.imagePrefix),
       runtime: this.#parts.engine.runtime,
       limits,
       workspaceId: request.workspaceId,

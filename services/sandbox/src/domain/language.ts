@@ -5,13 +5,15 @@ export interface Language {
   /** What callers say, e.g. `python`. */
   readonly name: string;
   readonly title: string;
-  readonly image: string;
   /** Name of the program's file; see {@link programFileName}. */
   readonly mainFile: string;
   /** Command line before the program's file; the first word is an absolute path. */
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
 }
+
+/** Changes together with what the service expects of an image: drover-init's protocol, the paths of programs. */
+const imageVersion = "1";
 
 const base = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/tmp", LANG: "C.UTF-8", TMPDIR: "/tmp" } as const;
 
@@ -20,7 +22,6 @@ export const languages: readonly Language[] = [
   {
     name: "python",
     title: "Python 3.13",
-    image: "drover/sandbox-python:1",
     mainFile: "main.py",
     command: ["/usr/bin/python3", "-B"],
     environment: { ...base, PYTHONUNBUFFERED: "1" },
@@ -28,7 +29,6 @@ export const languages: readonly Language[] = [
   {
     name: "javascript",
     title: "JavaScript (Node.js 20)",
-    image: "drover/sandbox-javascript:1",
     mainFile: "main.js",
     // Node sizes its heap by the host's memory; 320 MB leaves room under the default limit of 512.
     command: ["/usr/bin/node", "--max-old-space-size=320"],
@@ -37,12 +37,16 @@ export const languages: readonly Language[] = [
   {
     name: "bash",
     title: "Bash 5.2",
-    image: "drover/sandbox-bash:1",
     mainFile: "main.sh",
     command: ["/usr/bin/bash"],
     environment: base,
   },
 ];
+
+/** Name of a language's image: `drover/sandbox-python:1` for the prefix `drover/sandbox-`. */
+export function imageOf(language: Language, prefix: string): string {
+  return `${prefix}${language.name}:${imageVersion}`;
+}
 
 /** The language of that name, or INVALID_ARGUMENT that lists all names. */
 export function languageNamed(name: string): Language {

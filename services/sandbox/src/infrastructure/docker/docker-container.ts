@@ -15,6 +15,7 @@ import { Demultiplexer, type OutputPiece } from "./demultiplexer.ts";
 import { killContainer, removeContainer } from "./remove-container.ts";
 
 const exitWaitMs = 10_000;
+const exitPollMs = 100;
 const collectWaitMs = 60_000;
 const sigterm = 15;
 const diagnosticsBytes = 2000;
@@ -84,10 +85,27 @@ export class DockerContainer implements Container {
     }
   }
 
+  /**
+   * Resolves when the container has exited or nothing more can be learned. The client never settles a
+   * wait whose connection broke after the engine's first bytes, so the state is looked at as well.
+   */
   async #exit(): Promise<void> {
-    const timer = new AbortController();
-    await Promise.race([this.#exited, sleep(exitWaitMs, undefined, { signal: timer.signal }).catch(() => undefined)]);
-    timer.abort();
+    const over = this.#exited.then(() => true);
+    for (let waited = 0; waited < exitWaitMs; waited += exitPollMs) {
+      const timer = new AbortController();
+      const pause = sleep(exitPollMs, false, { signal: timer.signal }).catch(() => false);
+      const exited = await Promise.race([over, pause]);
+      timer.abort();
+      if (exited || !(await this.#isRunning())) return;
+    }
+  }
+
+  async #isRunning(): Promise<boolean> {
+    try {
+      return (await this.#docker.getContainer(this.id).inspect()).State.Running;
+    } catch {
+      return false;
+    }
   }
 
   async #receive(): Promise<void> {

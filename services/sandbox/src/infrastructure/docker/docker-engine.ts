@@ -99,9 +99,9 @@ export class DockerEngine implements ContainerEngine {
   }
 
   async #look(): Promise<[Docker.DockerVersion, string[]]> {
-    const { images } = this.#options;
-    const absent = images.map(async (image) => ((await this.#has(image)) ? [] : [image]));
-    return [await this.#docker.version(), (await Promise.all(absent)).flat()];
+    const absent = this.#options.images.map(async (image) => ((await this.#has(image)) ? [] : [image]));
+    const [version, ...missed] = await Promise.all([this.#docker.version(), ...absent]);
+    return [version, missed.flat()];
   }
 
   async #create(spec: Docker.ContainerCreateOptions): Promise<string> {

@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { DroverError, notFound } from "@drover/kernel";
 import type { Database } from "@drover/postgres";
 import { sql, type Transaction } from "kysely";
@@ -11,6 +10,7 @@ import {
   pathOf,
   sizeAfter,
 } from "../../domain/change-set.ts";
+import { sha256 } from "../sha256.ts";
 import type { SandboxSchema } from "./schema.ts";
 
 type Tx = Transaction<SandboxSchema>;
@@ -71,16 +71,16 @@ export class PostgresWorkspaces implements WorkspaceStore {
   }
 
   async keep(tenant: string, content: Uint8Array): Promise<string> {
-    const sha256 = createHash("sha256").update(content).digest("hex");
+    const hash = sha256(content);
     await this.#db.withTenant(tenant, async (tx) => {
       // Touching the row keeps the retention job off it until the change set names it.
       await tx
         .insertInto("blob")
-        .values({ tenant_id: tenant, sha256, content: Buffer.from(content) })
+        .values({ tenant_id: tenant, sha256: hash, content: Buffer.from(content) })
         .onConflict((conflict) => conflict.columns(["tenant_id", "sha256"]).doUpdateSet({ created_at: sql`now()` }))
         .execute();
     });
-    return sha256;
+    return hash;
   }
 
   async commit(tenant: string, id: string, changes: readonly Change[], options: CommitOptions): Promise<Commit> {

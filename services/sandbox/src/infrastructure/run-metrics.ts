@@ -1,0 +1,16 @@
+import type { Metrics } from "@drover/runtime";
+import type { RunMetrics } from "../application/ports.ts";
+
+/** The numbers of runs as Prometheus series. */
+export function runMetrics(metrics: Metrics): RunMetrics {
+  const running = metrics.gauge({ name: "drover_sandbox_runs", help: "Runs between acceptance and removal." });
+  const seconds = metrics.histogram({
+    name: "drover_sandbox_run_seconds",
+    help: "From acceptance to the removed container.",
+    labels: ["language", "verdict"],
+  });
+  return {
+    running: (change) => running.add(change),
+    ended: (language, verdict, took) => seconds.observe(took, { language, verdict }),
+  };
+}
