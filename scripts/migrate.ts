@@ -1,5 +1,9 @@
 import path from "node:path";
+import { blobMigrations } from "../libs/blob/src/index.ts";
 import { migrate } from "../libs/postgres/src/index.ts";
+
+/** Services that keep bodies in `libs/blob`'s tables. */
+const withBlobs: ReadonlySet<string> = new Set(["memory", "rag"]);
 
 const service = process.argv[2];
 const url = process.env.DATABASE_URL;
@@ -8,5 +12,6 @@ if (service === undefined || url === undefined) {
   process.exit(2);
 }
 const directory = path.join(import.meta.dirname, "..", "services", service, "migrations");
-const { applied } = await migrate({ url, service, directory });
+const include = withBlobs.has(service) ? [blobMigrations] : [];
+const { applied } = await migrate({ url, service, directory, include });
 process.stdout.write(applied.length === 0 ? "up to date\n" : `${applied.join("\n")}\n`);

@@ -7,8 +7,9 @@ import type { Environment } from "@drover/runtime";
 import { type DataFolder, openDataFolder } from "./data-folder.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 import { defaultPorts, type ServiceName, serviceNames } from "./service-names.ts";
-import { spawnService, untilReady } from "./service-process.ts";
+import { spawnProcess, spawnService, untilReady } from "./service-process.ts";
 
+const modelPort = 7790;
 const postgresPort = 7732;
 const natsPort = 7742;
 const startTimeoutMs = 60_000;
@@ -18,17 +19,22 @@ interface UpRecord {
   readonly password: string;
   /** Container ids by name. */
   readonly containers: Record<string, string>;
-  readonly processes: Partial<Record<ServiceName, number>>;
+  readonly processes: Partial<Record<ServiceName | "model", number>>;
+}
+
+/** True when `up` was called on this folder and `down` was not. */
+export async function isUp(dataFolder: string): Promise<boolean> {
+  return readRecord(await openDataFolder(dataFolder)) !== undefined;
 }
 
 /**
  * Starts what is missing of the distributed profile: Postgres and NATS in containers, six services as
- * processes on their default ports that outlive this one. Calling it again starts again what has
- * ended. Returns the gateway's URL.
+ * processes on their default ports that outlive this one, and the scripted model where the
+ * environment names no endpoint. Calling it again starts again what has ended. Returns the gateway's URL.
  */
 export async function up(
   dataFolder: string,
-  environment: Environment,
+  given: Environment,
   say: (line: string) => void,
 ): Promise<{ readonly url: string; readonly keyFile: string }> {
   const folder = await openDataFolder(dataFolder);
@@ -43,6 +49,9 @@ export async function up(
   await untilPostgresAnswers(containers.postgres);
 
   const processes = { ...record.processes };
+  mkdirSync(join(folder.path, "logs"), { recursive: true });
+  const environment = withModel(given);
+  if (environment !== given && !isAlive(processes.model)) processes.model = spawnModel(folder);
   const missing = serviceNames.filter((name) => !isAlive(processes[name]));
   for (const name of missing) processes[name] = spawnDetached(name, folder, environment, record.password);
   writeRecord(folder, { ...record, containers, processes });
@@ -64,7 +73,7 @@ export async function down(dataFolder: string, say: (line: string) => void): Pro
   const folder = await openDataFolder(dataFolder);
   const record = readRecord(folder);
   if (record === undefined) return say("Nothing of the distributed profile runs.");
-  for (const name of serviceNames.toReversed()) {
+  for (const name of [...serviceNames.toReversed(), "model" as const]) {
     const pid = record.processes[name];
     if (pid !== undefined && (await endDetached(pid))) say(`${name} ended`);
   }
@@ -75,7 +84,6 @@ export async function down(dataFolder: string, say: (line: string) => void): Pro
 }
 
 function spawnDetached(name: ServiceName, folder: DataFolder, environment: Environment, password: string): number {
-  mkdirSync(join(folder.path, "logs"), { recursive: true });
   const addresses = Object.fromEntries(serviceNames.map((each) => [each, `127.0.0.1:${defaultPorts[each]}`]));
   const parts = {
     environment,
@@ -93,11 +101,30 @@ function spawnDetached(name: ServiceName, folder: DataFolder, environment: Envir
   return child.pid;
 }
 
+/** The environment, pointed at the scripted model where it names no endpoint. */
+function withModel(environment: Environment): Environment {
+  if (environment.OPENAI_BASE_URL !== undefined) return environment;
+  return {
+    DROVER_MODEL: "scripted-1",
+    ...environment,
+    OPENAI_BASE_URL: `http://127.0.0.1:${modelPort}/v1`,
+    OPENAI_API_KEY: "scripted",
+  };
+}
+
+function spawnModel(folder: DataFolder): number {
+  const environment = { PATH: process.env.PATH, PORT: String(modelPort), SCRIPT: "payment-pending" };
+  const program = "libs/testkit/src/scripted-model/main.ts";
+  const child = spawnProcess(program, environment, { logFile: logFile(folder, "model"), detached: true });
+  if (child.pid === undefined) throw new Error("The scripted model could not be started.");
+  return child.pid;
+}
+
 function adminAddress(name: ServiceName): string {
   return `127.0.0.1:${defaultPorts[name] + 100}`;
 }
 
-function logFile(folder: DataFolder, name: ServiceName): string {
+function logFile(folder: DataFolder, name: ServiceName | "model"): string {
   return join(folder.path, "logs", `${name}.log`);
 }
 
@@ -134,7 +161,7 @@ function isAlive(pid: number | undefined): boolean {
   if (pid === undefined) return false;
   try {
     const command = execFileSync("ps", ["-o", "stat=,args=", "-p", String(pid)], { encoding: "utf8" });
-    return !command.startsWith("Z") && command.includes("/services/");
+    return !command.startsWith("Z") && /\/(services|scripted-model)\//.test(command);
   } catch {
     return false;
   }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { openSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "@drover/runtime";
@@ -17,13 +17,23 @@ export function spawnService(
   environment: Environment,
   options: { readonly logFile: string; readonly detached: boolean },
 ): ChildProcess {
+  return spawnProcess(`services/${name}/src/main.ts`, environment, options);
+}
+
+/** Starts a program of this repository as a process; see {@link spawnService}. */
+export function spawnProcess(
+  program: string,
+  environment: Environment,
+  options: { readonly logFile: string; readonly detached: boolean },
+): ChildProcess {
   const log = openSync(options.logFile, "a", 0o600);
-  const child = spawn(process.execPath, [resolve(root, "services", name, "src/main.ts")], {
+  const child = spawn(process.execPath, [resolve(root, program)], {
     cwd: root,
     env: { ...environment },
     stdio: ["ignore", log, log],
     detached: options.detached,
   });
+  closeSync(log);
   if (options.detached) child.unref();
   return child;
 }

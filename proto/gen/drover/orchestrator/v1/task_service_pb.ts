@@ -54,7 +54,8 @@ export type SubmitTaskRequest = Message<"drover.orchestrator.v1.SubmitTaskReques
   conversationId: string;
 
   /**
-   * A workspace whose files the task may use; empty makes one when it is first needed.
+   * A workspace whose files the task may use; empty makes one when it is first needed. One that does
+   * not exist is reported to the model by the tools that need it.
    *
    * @generated from field: string workspace_id = 5;
    */

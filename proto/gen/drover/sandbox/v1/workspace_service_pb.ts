@@ -65,6 +65,8 @@ export const WorkspaceSchema: GenMessage<Workspace> = /*@__PURE__*/
  */
 export type CreateWorkspaceRequest = Message<"drover.sandbox.v1.CreateWorkspaceRequest"> & {
   /**
+   * Made by the caller, at most 64 characters; empty means no protection against repeats.
+   *
    * @generated from field: string request_id = 1;
    */
   requestId: string;

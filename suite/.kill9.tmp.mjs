@@ -1,0 +1,37 @@
+import { spawn } from "node:child_process";
+import { readFileSync, rmSync } from "node:fs";
+const { createClient } = await import("@connectrpc/connect");
+const { TaskService } = await import("@drover/proto/orchestrator/v1/task_service");
+const { createRpcTransport } = await import("@drover/rpc");
+const { startScriptedModel, callsScript } = await import("@drover/testkit/scripted-model");
+const data = "/tmp/drover-kill9";
+rmSync(data, { recursive: true, force: true });
+const model = await startScriptedModel({ script: callsScript([
+  { name: "run_code", arguments: { language: "python", code: "import time\nopen('/workspace/a.txt','w').write('x')\ntime.sleep(1)\nprint('slow done')" } },
+  { name: "run_code", arguments: { language: "bash", code: "echo quick" } } ]) });
+const env = { ...process.env, DROVER_DATA: data, DROVER_LISTEN: "127.0.0.1:17711", OPENAI_BASE_URL: model.baseUrl, OPENAI_API_KEY: model.apiKey, DROVER_LOG_LEVEL: "warn" };
+const start = () => new Promise((res, rej) => { const c = spawn(process.execPath, ["src/main.ts"], { env, stdio: ["ignore", "pipe", "inherit"] });
+  c.stdout.on("data", (d) => { process.stdout.write(d); if (String(d).includes('"serving"')) res(c); }); c.on("exit", (x, s) => { console.log("exit", x, s); rej(x); }); });
+let suite = await start();
+const call = () => ({ headers: { authorization: `Bearer ${readFileSync(data + "/api-key", "utf8").trim()}` } });
+let t = createRpcTransport({ addresses: "127.0.0.1:17711", audience: "gateway" });
+const { task } = await createClient(TaskService, t).submitTask({ prompt: "go" }, call());
+await new Promise((r) => setTimeout(r, 1000));
+suite.kill("SIGKILL"); console.log("killed"); await new Promise((r) => setTimeout(r, 300));
+await t[Symbol.asyncDispose]();
+const a = Date.now(); suite = await start(); console.log("up after", Date.now() - a);
+t = createRpcTransport({ addresses: "127.0.0.1:17711", audience: "gateway" });
+const c = createClient(TaskService, t);
+const b = Date.now();
+for await (const { message } of c.watchTask({ taskId: task.id }, call())) if (message.case === "event") console.log(message.value.sequence, message.value.event.case, message.value.event.value.summary ?? message.value.event.value.reason ?? "");
+console.log("ended after", Date.now() - b);
+const { task: done } = await c.getTask({ taskId: task.id }, call());
+console.log(done.state, done.attempt, done.answer, done.failureMessage);
+const { TraceService } = await import("@drover/proto/trace/v1/trace_service");
+await new Promise((r)=>setTimeout(r,1500));
+const tc = createClient(TraceService, t);
+const g = await tc.getTrace({ traceId: done.traceId }, call());
+console.log(JSON.stringify(g.trace,(k,v)=>typeof v==="bigint"?String(v):v));
+const kids = (p, d) => { for (const s of g.spans.filter(x => x.parentSpanId === p).sort((a,b)=>Number(a.startNs-b.startNs))) { console.log("  ".repeat(d)+s.kind, s.name, s.service, "ended" , String(s.endNs), s.error, (s.events??[]).map(e=>e.kind).join(",")); kids(s.spanId, d+1); } };
+kids("",0);
+suite.kill("SIGTERM"); await t[Symbol.asyncDispose](); await model[Symbol.asyncDispose]();

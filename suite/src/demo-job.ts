@@ -1,0 +1,95 @@
+import { readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
+import type { Task } from "@drover/proto/orchestrator/v1/task";
+import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
+import { DocumentService } from "@drover/proto/rag/v1/document_service";
+import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
+import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
+import { createRpcTransport } from "@drover/rpc";
+import { createTaskRenderer } from "drover-cli/render";
+
+const demoFolder = resolve(import.meta.dirname, "../../demo");
+const prompt = "Help me find out why order ORD-2024-0117 is stuck in payment pending";
+
+/** What the demo needs to know about a running suite. */
+export interface DemoTarget {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly say: (line: string) => void;
+}
+
+/**
+ * Loads the runbook and the files of `demo/`, submits the demo's task through the gateway and prints
+ * its steps as they happen. Returns the ended task. Rejects when the suite cannot be reached.
+ */
+export async function runDemoJob(target: DemoTarget, signal: AbortSignal): Promise<Task> {
+  await using transport = createRpcTransport({ addresses: new URL(target.url).host, audience: "gateway" });
+  const call: CallOptions = { signal, headers: { authorization: `Bearer ${target.apiKey}` } };
+  await saySandbox(transport, call, target.say);
+  await loadRunbook(createClient(DocumentService, transport), call);
+  const workspaceId = await loadFiles(createClient(WorkspaceService, transport), call);
+  const tasks = createClient(TaskService, transport);
+  const { task } = await tasks.submitTask({ prompt, workspaceId, collection: "demo" }, call);
+  if (task === undefined) throw new Error("The gateway answered without a task.");
+  return await follow(tasks, task, target, call);
+}
+
+/** True when the answer names its evidence; the scripted model admits it when it found none. */
+export function isAnswered(task: Task): boolean {
+  return task.answer !== "" && !task.answer.startsWith("I could not find");
+}
+
+async function follow(
+  tasks: Client<typeof TaskService>,
+  task: Task,
+  target: DemoTarget,
+  call: CallOptions,
+): Promise<Task> {
+  const renderer = createTaskRenderer({
+    write: (text) => process.stdout.write(text),
+    color: process.stdout.isTTY && process.env.NO_COLOR === undefined,
+    live: process.stdout.isTTY,
+    width: process.stdout.columns ?? 100,
+  });
+  renderer.header(task, `${target.url}/t/${task.id}`);
+  for await (const { message } of tasks.watchTask({ taskId: task.id, includeDeltas: true }, call)) {
+    if (message.case === "event") renderer.event(message.value);
+    if (message.case === "delta") renderer.delta(message.value);
+  }
+  const ended = (await tasks.getTask({ taskId: task.id }, call)).task;
+  if (ended === undefined) throw new Error("The gateway answered without a task.");
+  renderer.end(ended);
+  return ended;
+}
+
+async function saySandbox(transport: Transport, call: CallOptions, say: DemoTarget["say"]): Promise<void> {
+  const health = await createClient(ExecService, transport).checkHealth({}, call);
+  say(
+    health.ready
+      ? `sandbox   Docker ${health.daemonVersion}, isolation ${health.isolation}`
+      : `sandbox   unavailable: ${health.problem} ${health.advice}`,
+  );
+}
+
+async function loadRunbook(documents: Client<typeof DocumentService>, call: CallOptions): Promise<void> {
+  const { result } = await documents.uploadDocument(
+    (async function* () {
+      yield { part: { case: "header", value: { collection: "demo", name: "runbook.md" } } } as const;
+      yield { part: { case: "chunk", value: readFileSync(join(demoFolder, "runbook.md")) } } as const;
+    })(),
+    call,
+  );
+  if (result.case === "refusal") throw new Error(`The runbook was refused: ${result.value.check}`);
+}
+
+async function loadFiles(workspaces: Client<typeof WorkspaceService>, call: CallOptions): Promise<string> {
+  const { workspace } = await workspaces.createWorkspace({}, call);
+  const workspaceId = workspace?.id ?? "";
+  const files = ["orders.json", "payments.json", "gateway.log"].map((path) => ({
+    path,
+    content: readFileSync(join(demoFolder, path)),
+  }));
+  await workspaces.putFiles({ workspaceId, files }, call);
+  return workspaceId;
+}
