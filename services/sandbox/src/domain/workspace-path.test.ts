@@ -1,0 +1,46 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { checkPaths, foldersOf, pathFault } from "./workspace-path.ts";
+
+test.each(["a", "a/b.txt", "ünï/日本", ".hidden", "a..b", "...", "a b", "CON"])("%j is a clean path", (path) => {
+  expect(pathFault(path)).toBeUndefined();
+});
+
+test.each([
+  "",
+  "/",
+  "/a",
+  "..",
+  "../a",
+  "a/..",
+  "a/../b",
+  "./a",
+  "a/.",
+  "a//b",
+  "a/",
+  "a\u0000",
+  "a\nb",
+  "a\\b",
+  "\ud800",
+  "x".repeat(1025),
+  "d/".repeat(64) + "x",
+])("%j is refused", (path) => {
+  expect(pathFault(path)).toBeTypeOf("string");
+});
+
+test("a path that is accepted never leaves the root it is resolved against", () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom("..", ".", "", "a", "b\\", "/", "workspace"), { maxLength: 6 }), (parts) => {
+      const path = parts.join("/");
+      if (pathFault(path) !== undefined) return;
+      expect(new URL(path, "file:///workspace/").pathname.startsWith("/workspace/")).toBe(true);
+    }),
+  );
+});
+
+test("twins and folders that are files are refused by name", () => {
+  expect(() => checkPaths("files", ["a", "a"])).toThrow(/files\[1\].path/);
+  expect(() => checkPaths("files", ["a/b", "a"])).toThrow(/as a file and as a folder/);
+  expect(() => checkPaths("files", ["ab", "a/b", "a.b"])).not.toThrow();
+  expect(foldersOf("a/b/c")).toEqual(["a", "a/b"]);
+});
