@@ -94,7 +94,8 @@ export async function startEdge(environment: Environment = {}): Promise<EdgeFixt
   };
 }
 
-async function serve(
+/** Hosts a fake service that accepts the fixture's identities. */
+export async function serve(
   service: string,
   listen: string,
   routes: Parameters<typeof startRpcServer>[0]["routes"],

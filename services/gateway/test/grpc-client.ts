@@ -13,7 +13,11 @@ export class GrpcClient implements Disposable {
   readonly raw: Client;
 
   constructor(address: string) {
-    this.raw = new Client(address, credentials.createInsecure(), { "grpc.enable_retries": 0 });
+    this.raw = new Client(address, credentials.createInsecure(), {
+      "grpc.enable_retries": 0,
+      // Otherwise all clients of a process share one connection, and its limit of streams.
+      "grpc.use_local_subchannel_pool": 1,
+    });
   }
 
   unary<M extends DescMethod>(
