@@ -9,6 +9,7 @@ import {
 } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { type BusLogger, type ConsumeOptions, checkQueued, type Subscription } from "./bus.ts";
+import { gather } from "./gather.ts";
 import { ackWaitMs, buriedPrefix, durableName, ensureQueue, streamNames } from "./nats-stream.ts";
 import { type Subject, tokensOf } from "./subjects.ts";
 import { type Delivery, handleBatch } from "./work-batch.ts";
@@ -106,13 +107,9 @@ export class NatsQueue implements AsyncDisposable {
     signal.addEventListener("abort", stop, { once: true });
     const watching = stopWhenLost(messages);
     try {
-      let batch: JsMsg[] = [];
-      for await (const message of messages) {
+      for await (const batch of gather(messages, options.batchSize ?? 64)) {
         if (signal.aborted) return;
-        batch.push(message);
-        if (batch.length < (options.batchSize ?? 64) && messages.getPending() > 0) continue;
         await this.#handle(batch, options, signal);
-        batch = [];
       }
     } finally {
       signal.removeEventListener("abort", stop);
