@@ -45,9 +45,7 @@ const service = started.use(
       DROVER_ADMIN_LISTEN: "127.0.0.1:0",
       DROVER_LOG_LEVEL: "warn",
       DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
-      ...(process.env.RAG_VECTOR_WEIGHT_PERCENT === undefined
-        ? {}
-        : { RAG_VECTOR_WEIGHT_PERCENT: process.env.RAG_VECTOR_WEIGHT_PERCENT }),
+      RAG_VECTOR_WEIGHT_PERCENT: process.env.RAG_VECTOR_WEIGHT_PERCENT,
     },
     { bus },
   ),
