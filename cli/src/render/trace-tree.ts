@@ -35,7 +35,7 @@ export function traceLines(
     const painted = span.error === "" ? name : palette.bad(name);
     const gap = " ".repeat(Math.max(1, room - columnsOf(before + branch + name)));
     lines.push(
-      `${palette.quiet(before + branch)}${painted}${gap}${palette.quiet(timeOf(span).padStart(durationColumns - 1))}`,
+      `${palette.quiet(before + branch)}${painted}${gap}${palette.quiet(timeOf(span).padStart(durationColumns))}`,
     );
     const lead = before + below + (node.children.length > 0 ? "│ " : "  ");
     if (span.error !== "") {
