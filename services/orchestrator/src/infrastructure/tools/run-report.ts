@@ -29,7 +29,9 @@ function summaryOf(execution: Execution): string {
   const seconds = Number(execution.wallTime?.seconds ?? 0n) + (execution.wallTime?.nanos ?? 0) / 1e9;
   const exit = execution.exitCode === undefined ? "no exit code" : `exit code ${execution.exitCode}`;
   const signal = execution.signal === "" ? "" : `, ${execution.signal}`;
-  const said = execution.message === "" ? "" : `. ${execution.message}`;
+  // A program that ended by itself is described by its exit code alone.
+  const told = execution.verdict === Verdict.EXITED || execution.message === "";
+  const said = told ? "" : `. ${execution.message}`;
   return `${execution.language}: ${exit}, ${verdictName(execution.verdict)}${signal}, ${seconds.toFixed(2)} s${said}`;
 }
 
