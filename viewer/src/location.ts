@@ -16,7 +16,7 @@ addEventListener("popstate", read);
 addEventListener("hashchange", read);
 
 /** Goes to another page of the application. */
-export function navigate(to: string): void {
+function navigate(to: string): void {
   history.pushState(null, "", to);
   read();
 }

@@ -4,7 +4,7 @@ import type { SpanTree } from "./span-tree.ts";
 import { numberIn } from "./trace-facts.ts";
 
 /** One part of the context bar, in percent of the budget. */
-export interface ContextPart {
+interface ContextPart {
   readonly name: "fixed" | "history" | "folded" | "other";
   readonly percent: number;
 }

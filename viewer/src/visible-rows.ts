@@ -23,7 +23,7 @@ export function visibleRows(tree: SpanTree, filter: RowFilter): Int32Array {
 }
 
 /** True when a search finds the span by itself. */
-export function matches(span: SpanView, wanted: string): boolean {
+function matches(span: SpanView, wanted: string): boolean {
   const needle = wanted.trim().toLowerCase();
   if (needle === "") return false;
   const texts = [span.name, span.error, span.kind, span.service, ...Object.values(span.attributes)];

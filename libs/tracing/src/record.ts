@@ -6,7 +6,7 @@ import type { Attributes } from "./schema.ts";
 import type { SpanEnd, SpanEventOptions, SpanStart } from "./span.ts";
 
 /** How much of a text a record keeps, in characters. */
-export const recordLimits = { name: 200, error: 1_000, eventText: 2_048, attribute: 2_048, payload: 65_536 } as const;
+const recordLimits = { name: 200, error: 1_000, eventText: 2_048, attribute: 2_048, payload: 65_536 } as const;
 
 /** Read beyond the cut, so that a secret that the cut would split is still recognised. */
 const redactionMargin = 8_192;

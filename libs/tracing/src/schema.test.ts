@@ -7,7 +7,7 @@ const page = readFileSync(new URL("../../../docs/events.md", import.meta.url), "
 /** First cells of the table under a heading, without their back-ticks. */
 function namesUnder(heading: string): string[] {
   const section = page.split(`### ${heading}\n`)[1]?.split("\n#")[0] ?? "";
-  return [...section.matchAll(/^\| `([^`]+)` \|/gm)].map((match) => match[1] ?? "");
+  return [...section.matchAll(/^\| `([^`]+)` +\|/gm)].map((match) => match[1] ?? "");
 }
 
 it("docs/events.md lists every span kind, event kind and attribute, and no other", () => {

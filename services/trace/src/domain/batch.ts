@@ -12,7 +12,7 @@ export interface Frame extends TraceKey {
 }
 
 /** All that a batch says of one span. */
-export interface SpanChanges {
+interface SpanChanges {
   readonly spanId: string;
   readonly records: readonly SpanRecord[];
   readonly events: readonly SpanEvent[];

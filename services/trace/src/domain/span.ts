@@ -29,7 +29,7 @@ export interface SpanEnded {
 }
 
 /** An end that the service gave because nobody vouched for the span any more. */
-export interface SpanForced {
+interface SpanForced {
   readonly endNs: bigint;
   readonly reason: string;
 }
