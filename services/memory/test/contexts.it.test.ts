@@ -1,4 +1,6 @@
+import { fromBinary } from "@bufbuild/protobuf";
 import { conversationFault, type Message as ModelMessage } from "@drover/model";
+import { TraceFrameSchema, type TraceRecord } from "@drover/proto/event/v1/trace_frame";
 import { type Message, Role } from "@drover/proto/memory/v1/message";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { fresh, type MemoryUnderTest, startUnderTest } from "./harness.ts";
@@ -81,6 +83,29 @@ describe("BuildContext", () => {
     });
     await expect(client.buildContext({ ...request, fixedTokens: -1n }, as("t1"))).rejects.toMatchObject({
       violations: [expect.objectContaining({ field: "fixed_tokens" })],
+    });
+  });
+});
+
+describe("the trace of a context", () => {
+  it("is a span below the caller's, with the budget in it", async () => {
+    const { client, as, bus } = memory;
+    const records: TraceRecord[] = [];
+    const frames = bus.consume({
+      handler: async (batch) => {
+        for (const { data } of batch) records.push(...fromBinary(TraceFrameSchema, data).records);
+      },
+    });
+    const trace = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
+    await client.buildContext({ conversationId: fresh("c"), append: [user("go")] }, as("t1", "alice", trace));
+    await expect.poll(() => records.some(({ record }) => record.case === "ended"), { timeout: 5000 }).toBe(true);
+    await frames[Symbol.asyncDispose]();
+    const started = records.find(({ record }) => record.case === "started")?.record.value;
+    expect(started).toMatchObject({ parentSpanId: trace.spanId, name: "build context", kind: "memory" });
+    const ended = records.find(({ record }) => record.case === "ended")?.record.value;
+    expect(ended).toMatchObject({
+      error: "",
+      attributes: { "drover.context.budget": "116160", "drover.context.messages": "1" },
     });
   });
 });

@@ -14,7 +14,7 @@ export interface MemoryUnderTest extends AsyncDisposable {
   readonly bus: Bus;
   readonly adminAddress: string;
   /** Call options of a caller with every scope of the service. */
-  as(tenant: string, subject?: string): CallOptions;
+  as(tenant: string, subject?: string, trace?: Parameters<typeof actingAs>[1]): CallOptions;
 }
 
 /** Starts the service on a database of its own, or on the one at `url`. */
@@ -46,8 +46,8 @@ export async function startUnderTest(url?: string, environment: Record<string, s
     client: createClient(ConversationService, transport),
     bus,
     adminAddress: service.adminAddress,
-    as: (tenant, subject = "alice") => ({
-      contextValues: actingAs({ tenant, subject, scopes: ["memory:read", "memory:write"] }),
+    as: (tenant, subject = "alice", trace) => ({
+      contextValues: actingAs({ tenant, subject, scopes: ["memory:read", "memory:write"] }, trace),
     }),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };

@@ -14,6 +14,8 @@ it("lets vectors of a trained model weigh as much as words, and those of the has
 it("lists every fault by name and never by value", () => {
   const wrong = { ...required, RAG_MAX_CHUNKS: "none", EMBEDDING_DIMENSIONS: "7", DATABASE_URL: "" };
   expect(() => readConfig(wrong)).toThrow(ConfigurationError);
-  expect(() => readConfig(wrong)).toThrow(/RAG_MAX_CHUNKS[\s\S]*|EMBEDDING_DIMENSIONS/);
+  for (const name of ["RAG_MAX_CHUNKS", "EMBEDDING_DIMENSIONS", "DATABASE_URL"]) {
+    expect(() => readConfig(wrong)).toThrow(name);
+  }
   expect(() => readConfig(wrong)).not.toThrow(/none/);
 });

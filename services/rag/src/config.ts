@@ -21,7 +21,7 @@ const variables = {
 } as const;
 
 /** How the embedding model is reached; without one the built-in hash embedder serves. */
-export interface EmbeddingEndpoint {
+interface EmbeddingEndpoint {
   readonly model: string;
   readonly dimensions: number;
   readonly baseUrl: string;

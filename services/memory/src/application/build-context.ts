@@ -18,7 +18,7 @@ export interface ContextDefaults {
 }
 
 /** What a context is wanted for; a 0 means the default. */
-export interface ContextRequest {
+interface ContextRequest {
   readonly conversationId: string;
   readonly append: readonly MessageDraft[];
   readonly windowTokens: number;

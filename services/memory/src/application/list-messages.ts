@@ -5,7 +5,7 @@ import type { Call } from "./call.ts";
 import type { ConversationLog } from "./ports.ts";
 
 /** One page of a conversation. */
-export interface MessagePage {
+interface MessagePage {
   readonly messages: readonly LoggedMessage[];
   /** Empty on the last page. */
   readonly nextPageToken: string;

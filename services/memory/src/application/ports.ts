@@ -25,7 +25,7 @@ export interface PreparedSpill {
 }
 
 /** What the newest part of a conversation is. */
-export interface RecentMessages {
+interface RecentMessages {
   /** Pinned messages and the newest ones, in order of their sequence. */
   readonly messages: readonly LoggedMessage[];
   /** Newest sequence of the log at the moment of reading. */

@@ -14,7 +14,7 @@ export interface SpillLimits {
 }
 
 /** Where a body is now. */
-export interface PlacedSpill {
+interface PlacedSpill {
   readonly pointer: string;
   readonly sizeBytes: number;
   readonly characters: number;

@@ -4,7 +4,7 @@ import type { Call } from "./call.ts";
 import type { SpillStore } from "./ports.ts";
 
 /** A range that was read. */
-export interface SpillView {
+interface SpillView {
   readonly text: string;
   readonly offset: number;
   readonly nextOffset: number;

@@ -1,7 +1,7 @@
 import type { ToolCall } from "@drover/model";
 
 /** Who speaks in a conversation. */
-export type Role = "system" | "user" | "assistant" | "tool";
+type Role = "system" | "user" | "assistant" | "tool";
 
 /** A message as a caller gives it, before the log has taken it. */
 export interface MessageDraft {

@@ -1,7 +1,7 @@
 import type { LoggedMessage } from "./message.ts";
 
 /** A tool result of a unit; without a logged message it was never recorded. */
-export interface UnitResult {
+interface UnitResult {
   readonly callId: string;
   readonly message: LoggedMessage | undefined;
 }

@@ -5,7 +5,7 @@ import type { Call } from "./call.ts";
 import type { DocumentStore } from "./ports.ts";
 
 /** One page of documents. */
-export interface DocumentPage {
+interface DocumentPage {
   readonly documents: readonly IndexedDocument[];
   /** Empty on the last page. */
   readonly nextPageToken: string;

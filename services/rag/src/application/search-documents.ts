@@ -8,7 +8,7 @@ import { type Call, inSpan } from "./call.ts";
 import type { DocumentStore, FoundPassage, SearchIndex } from "./ports.ts";
 
 /** Passages, best first. */
-export interface SearchOutcome {
+interface SearchOutcome {
   readonly passages: readonly FoundPassage[];
   /** The embedding endpoint did not answer; the lexical leg answered alone. */
   readonly vectorLegSkipped: boolean;

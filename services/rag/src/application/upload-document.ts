@@ -11,7 +11,7 @@ import type { DocumentStore, SplitChunk, Splitter } from "./ports.ts";
 import type { Receive } from "./receive.ts";
 
 /** What became of an upload. */
-export type UploadOutcome = Refusal | { readonly document: IndexedDocument; readonly unchanged: boolean };
+type UploadOutcome = Refusal | { readonly document: IndexedDocument; readonly unchanged: boolean };
 
 /** Stores and indexes a document; see the rpc of the same name for the contract. */
 export type UploadDocument = (
