@@ -46,7 +46,7 @@ export async function showTask(session: Session, task: Task, after: bigint): Pro
 }
 
 /** Where the viewer shows a task. */
-export function viewerUrl(session: Session, task: Task): string {
+function viewerUrl(session: Session, task: Task): string {
   return `${session.target.url}/t/${task.id}`;
 }
 

@@ -14,7 +14,7 @@ export interface TaskListener {
 }
 
 /** Waits between attempts in milliseconds; after the last one the error is thrown. An event starts them anew. */
-export const resumeWaits = [250, 500, 1000, 2000, 5000, 5000, 5000, 5000] as const;
+const resumeWaits = [250, 500, 1000, 2000, 5000, 5000, 5000, 5000] as const;
 
 /**
  * Every event of a task after `after`, in order and once, until its terminal one. A stream that breaks with

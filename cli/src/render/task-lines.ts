@@ -15,7 +15,7 @@ export interface Layout {
 }
 
 /** Columns of the label before a turn's text, and before a tool's. */
-export const labelColumns = { thinking: 11, tool: 17 } as const;
+const labelColumns = { thinking: 11, tool: 17 } as const;
 
 /** The first line of a run: the task's short id, mode, model and where to look at it. */
 export function headerLine(task: Task, viewerUrl: string, { palette }: Layout): string {
