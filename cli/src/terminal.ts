@@ -36,7 +36,7 @@ export function terminalOf(
   return {
     live: capable,
     color: capable && !environment.NO_COLOR,
-    width: capable ? Math.min(widest, (streams.stdout.columns ?? 80) - 1) : plainWidth,
+    width: capable ? Math.min(widest, (streams.stdout.columns || 80) - 1) : plainWidth,
     print: (text) => void streams.stdout.write(text),
     complain: (text) => void streams.stderr.write(`${safeLines(text).join("\n")}\n`),
     writeBytes: (stream, bytes) => new Promise((resolve) => streams[stream].write(bytes, () => resolve())),
