@@ -1,1 +1,1 @@
-export { createTaskRenderer, type RendererOptions, type TaskRenderer } from "./task-renderer.ts";
+export { createTaskRenderer, type TaskRenderer, type TaskRendererOptions } from "./task-renderer.ts";

@@ -8,7 +8,7 @@ import { headerLine, type Layout } from "./task-lines.ts";
 import { TaskTranscript } from "./task-transcript.ts";
 
 /** How and where a task is shown. */
-export interface RendererOptions {
+export interface TaskRendererOptions {
   /** Takes finished text, in order. */
   readonly write: (text: string) => void;
   readonly color: boolean;
@@ -34,7 +34,7 @@ export interface TaskRenderer extends Disposable {
 }
 
 /** A renderer of one task. Disposing stops its timer and leaves only lasting lines. */
-export function createTaskRenderer(options: RendererOptions): TaskRenderer {
+export function createTaskRenderer(options: TaskRendererOptions): TaskRenderer {
   const layout: Layout = { width: Math.max(40, options.width), palette: paletteOf(options.color) };
   const now = options.now ?? Date.now;
   const transcript = new TaskTranscript(layout);
