@@ -17,6 +17,8 @@ export interface DemoTarget {
   readonly url: string;
   readonly apiKey: string;
   readonly say: (line: string) => void;
+  /** Where the steps are printed, and how. */
+  readonly terminal: Parameters<typeof createTaskRenderer>[0];
 }
 
 /**
@@ -46,12 +48,7 @@ async function follow(
   target: DemoTarget,
   call: CallOptions,
 ): Promise<Task> {
-  const renderer = createTaskRenderer({
-    write: (text) => process.stdout.write(text),
-    color: process.stdout.isTTY && process.env.NO_COLOR === undefined,
-    live: process.stdout.isTTY,
-    width: process.stdout.columns ?? 100,
-  });
+  const renderer = createTaskRenderer(target.terminal);
   renderer.header(task, `${target.url}/t/${task.id}`);
   for await (const { message } of tasks.watchTask({ taskId: task.id, includeDeltas: true }, call)) {
     if (message.case === "event") renderer.event(message.value);

@@ -13,6 +13,12 @@ const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.on(signal, () => (interrupted.signal.aborted ? process.exit(130) : interrupted.abort()));
 }
+const terminal = {
+  write: (text: string) => void process.stdout.write(text),
+  color: process.stdout.isTTY && process.env.NO_COLOR === undefined,
+  live: process.stdout.isTTY,
+  width: process.stdout.columns ?? 100,
+};
 const hasModel = process.env.OPENAI_BASE_URL !== undefined && process.env.OPENAI_API_KEY !== undefined;
 
 const suite = await (profile === "embedded" ? startEmbedded() : startDistributed());
@@ -22,7 +28,7 @@ try {
     `model     ${hasModel ? process.env.OPENAI_BASE_URL : "scripted (set OPENAI_BASE_URL and OPENAI_API_KEY for a real one)"}`,
   );
   const apiKey = readFileSync(suite.keyFile, "utf8").trim();
-  const task = await runDemoJob({ url: suite.url, apiKey, say }, interrupted.signal);
+  const task = await runDemoJob({ url: suite.url, apiKey, say, terminal }, interrupted.signal);
   const answered = task.state === TaskState.SUCCEEDED && isAnswered(task);
   say(`\nviewer    ${suite.url}/t/${task.id} (sign in with the key in ${suite.keyFile})`);
   process.exitCode = answered ? 0 : 1;

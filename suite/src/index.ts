@@ -1,3 +1,4 @@
+export { runDemoJob } from "./demo-job.ts";
 export { type RunningSuite, startEmbeddedSuite } from "./embedded-suite.ts";
 export { freePorts, type ProcessSuite, startProcessSuite } from "./process-suite.ts";
 export { type ServiceName, serviceNames } from "./service-names.ts";

@@ -1,4 +1,5 @@
-import { DroverError } from "@drover/kernel";
+import { DroverError, headOf } from "@drover/kernel";
+import { redact } from "@drover/redaction";
 import { type Attributes, attr, type Span, type Tracer } from "@drover/tracing";
 import type { Step, TaskLog, ToolCallRecord } from "../domain/step.ts";
 import { rootSpanId, type Task, type TaskUsage } from "../domain/task.ts";
@@ -121,7 +122,7 @@ export function endRoot(root: Span, task: Task): void {
 export function startRoot(tracer: Tracer, task: Task): Span {
   const root = tracer.start({
     tenant: task.tenant,
-    name: "task",
+    name: titleOf(task.prompt),
     kind: "task",
     taskId: task.id,
     identity: { traceId: task.traceId, spanId: rootSpanId(task.id) },
@@ -136,6 +137,12 @@ export function startRoot(tracer: Tracer, task: Task): Span {
   });
   root.payload("input", task.prompt);
   return root;
+}
+
+/** The first words of a prompt, as a trace is called by; secrets are masked. */
+function titleOf(prompt: string): string {
+  const firstLine = redact(prompt).text.trim().split("\n", 1)[0] ?? "";
+  return headOf(firstLine, 120) || "task";
 }
 
 /** Tokens and cost as attributes of a span. */
