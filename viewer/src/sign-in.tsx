@@ -16,6 +16,8 @@ export function SignIn() {
     <main class="sign-in" data-testid="sign-in">
       <form onSubmit={(event) => void submit(event)}>
         <h1>Drover</h1>
+        {/* Tells password managers what the key belongs to. */}
+        <input type="text" name="username" autocomplete="username" value="API key" readOnly hidden />
         <label for="key">API key</label>
         <input
           id="key"

@@ -27,6 +27,9 @@ export function noteOf(span: SpanView): string {
       return read(attr.waitFor) ?? "waiting";
     case "tool":
       return shownText(read);
+    case "memory":
+      // What the orchestrator asks of memory and what memory does bear the same name.
+      return span.service;
     default:
       return "";
   }

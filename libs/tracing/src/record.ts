@@ -25,7 +25,7 @@ export function startedRecord(owner: RecordOwner, service: string, start: SpanSt
     case: "started",
     value: {
       parentSpanId: start.parent?.spanId ?? "",
-      name: headOf(start.name, recordLimits.name),
+      name: safe(start.name, recordLimits.name),
       kind: start.kind,
       service,
       taskId: start.taskId ?? "",

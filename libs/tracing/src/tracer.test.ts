@@ -76,8 +76,8 @@ describe("createTracer", () => {
   it("redacts and cuts text, and says how long it was", async () => {
     const { bus, sent } = fakeBus();
     const tracer = tracerOn(bus);
-    const span = tracer.start(start);
     const secret = "Authorization: Bearer abcdefghijklmnopqrstuvwxyz0123456789";
+    const span = tracer.start({ ...start, name: `Why is ${secret} refused?` });
     span.event("tool_output", { text: secret + "x".repeat(5_000) });
     span.payload("output", `${secret}\n${"é".repeat(100_000)}`);
     span.end({ error: secret });
