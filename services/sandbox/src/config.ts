@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
+import type { RunSettings } from "./application/run-driver.ts";
 import type { LimitPolicy } from "./domain/limits.ts";
 import { defaultLimitPolicy } from "./domain/limits.ts";
 
@@ -60,6 +61,15 @@ export function limitPolicyOf(config: Config): LimitPolicy {
       processes: Math.min(config.DROVER_SANDBOX_PROCESSES, policyCaps.processes),
       outputBytes: Math.min(config.DROVER_SANDBOX_OUTPUT, policyCaps.outputBytes),
     },
+  };
+}
+
+/** What frames every run. */
+export function runSettingsOf(config: Config): RunSettings {
+  return {
+    imagePrefix: config.DROVER_SANDBOX_IMAGE_PREFIX,
+    startTimeoutMs: config.DROVER_SANDBOX_START_TIMEOUT_MS,
+    hardOutputBytes: config.DROVER_SANDBOX_HARD_OUTPUT,
   };
 }
 

@@ -1,7 +1,5 @@
-import { fileURLToPath } from "node:url";
 import { type Bus, connectNats } from "@drover/bus";
 import { systemClock as clock, DroverError } from "@drover/kernel";
-import { migrate, openDatabase } from "@drover/postgres";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
@@ -27,16 +25,13 @@ import { Reaper } from "./application/reaper.ts";
 import { RunProgram } from "./application/run-program.ts";
 import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
-import { instanceOf, limitPolicyOf, readConfig } from "./config.ts";
+import { instanceOf, limitPolicyOf, readConfig, runSettingsOf } from "./config.ts";
 import { imageOf, languages } from "./domain/language.ts";
 import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
 import { runMetrics } from "./infrastructure/run-metrics.ts";
 import { sha256 as digest } from "./infrastructure/sha256.ts";
-import { PostgresExecutions } from "./infrastructure/store/postgres-executions.ts";
-import { PostgresLedger, systemJobs } from "./infrastructure/store/postgres-ledger.ts";
-import { PostgresWorkspaces } from "./infrastructure/store/postgres-workspaces.ts";
-import type { SandboxSchema } from "./infrastructure/store/schema.ts";
+import { openStores } from "./infrastructure/store/open-stores.ts";
 
 const service = "sandbox";
 
@@ -52,19 +47,17 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const logger = createLogger({ service, level: config.DROVER_LOG_LEVEL });
   const metrics = createMetrics(service);
   await using started = new AsyncDisposableStack();
-  await migrate({ url, service, directory: fileURLToPath(new URL("../migrations", import.meta.url)) });
-  const database = started.use(openDatabase<SandboxSchema>({ url, service, poolMax, systemJobs, logger }));
+  const instance = instanceOf(config);
+  const retentionDays = config.DROVER_SANDBOX_RETENTION_DAYS;
+  const stores = started.use(await openStores({ url, poolMax, logger }, instance, retentionDays));
+  const { database, executions, workspaces, ledger } = stores;
   const bus = shared.bus ?? started.use(await connect(config.NATS_URL, logger));
   const tracer = started.use(createTracer({ service, bus, logger }));
 
-  const instance = instanceOf(config);
   const imagePrefix = config.DROVER_SANDBOX_IMAGE_PREFIX;
   const images = languages.map((language) => imageOf(language, imagePrefix));
   const runtime = config.DROVER_SANDBOX_RUNTIME;
   const engine = new DockerEngine({ host: config.DROVER_DOCKER_HOST, owner: instance.owner, runtime, images });
-  const executions = new PostgresExecutions(database, instance.owner);
-  const workspaces = new PostgresWorkspaces(database);
-  const ledger = new PostgresLedger(database, instance, config.DROVER_SANDBOX_RETENTION_DAYS);
   const live = new LiveRuns();
   const space = { maxBytes: config.DROVER_WORKSPACE_MAX_BYTES, maxFiles: config.DROVER_WORKSPACE_MAX_FILES };
   const runs = new RunProgram({
@@ -80,11 +73,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     collector: new ChangeCollector(workspaces, space, logger),
     admission: new Admission(config.DROVER_SANDBOX_MAX_RUNS, config.DROVER_SANDBOX_MAX_WAITING),
     policy: limitPolicyOf(config),
-    settings: {
-      imagePrefix,
-      startTimeoutMs: config.DROVER_SANDBOX_START_TIMEOUT_MS,
-      hardOutputBytes: config.DROVER_SANDBOX_HARD_OUTPUT,
-    },
+    settings: runSettingsOf(config),
   });
 
   const exec = { runs, executions: new Executions(executions), engine: new CheckEngine(engine, imagePrefix) };

@@ -137,7 +137,7 @@ describe("output", () => {
     expect(execution).toMatchObject({ verdict: Verdict.OUTPUT_LIMIT, killedBy: "output" });
   });
 
-  test.each([-1, 0, 1])("cap %+d bytes", async (more) => {
+  test.each([-1, 0, 1])("%d bytes around the cap", async (more) => {
     const { execution, stdout } = await bash(`head -c ${1000 + more} /dev/zero | tr '\\0' x`, {
       limits: { outputBytes: 1000 },
     });

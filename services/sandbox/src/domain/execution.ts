@@ -7,7 +7,7 @@ import type { Outcome } from "./verdict.ts";
 export type OutputStream = "stdout" | "stderr";
 
 /** What a run used, as process 1 measured it. */
-export interface Usage {
+interface Usage {
   readonly wallMs: number;
   readonly cpuMs: number;
   readonly peakMemoryBytes: number;

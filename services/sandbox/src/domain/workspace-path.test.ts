@@ -23,7 +23,7 @@ test.each([
   "a\\b",
   "\ud800",
   "x".repeat(1025),
-  "d/".repeat(64) + "x",
+  `${"d/".repeat(64)}x`,
 ])("%j is refused", (path) => {
   expect(pathFault(path)).toBeTypeOf("string");
 });

@@ -40,7 +40,7 @@ export function checkPaths(field: string, paths: readonly string[]): void {
 }
 
 /** A path that is a file and a folder of the same set, or undefined. */
-export function folderClash(paths: ReadonlySet<string>): string | undefined {
+function folderClash(paths: ReadonlySet<string>): string | undefined {
   for (const path of paths) {
     const folder = foldersOf(path).find((candidate) => paths.has(candidate));
     if (folder !== undefined) return folder;

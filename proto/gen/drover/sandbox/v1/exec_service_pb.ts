@@ -43,7 +43,8 @@ export type RunRequest = Message<"drover.sandbox.v1.RunRequest"> & {
   language: string;
 
   /**
-   * The program's text; written to the language's main file outside the workspace.
+   * The program's text; written beside the other files under the language's main file name, and never
+   * part of the workspace.
    *
    * @generated from field: string code = 4;
    */
