@@ -16,7 +16,7 @@ type Variant = (typeof variants)[number];
 const callers = 32;
 const warmUp = 4000;
 const calls = 8000;
-const rounds = 3;
+const rounds = 5;
 
 await using started = new AsyncDisposableStack();
 const folder = await mkdtemp(join(tmpdir(), "drover-bench-"));
