@@ -44,3 +44,27 @@ export function readConfig(environment: Environment) {
     DROVER_RESETS_PER_SECOND: env.integer({ min: 1, max: 10_000, default: 33 }),
   });
 }
+
+/** The part of the configuration that shapes the port and what it answers. */
+export function edgeSettings(config: GatewayConfig) {
+  return {
+    listen: config.DROVER_LISTEN,
+    maxMessageBytes: config.DROVER_MAX_MESSAGE_BYTES,
+    graceMs: config.DROVER_SHUTDOWN_GRACE_MS,
+    secureCookie: config.DROVER_SESSION_SECURE,
+    sse: { heartbeatMs: config.DROVER_SSE_HEARTBEAT_MS, stallMs: config.DROVER_SSE_STALL_MS },
+    limits: {
+      unaryMs: config.DROVER_MAX_UNARY_MS,
+      streamMs: config.DROVER_MAX_STREAM_MS,
+      maxConnections: config.DROVER_MAX_CONNECTIONS,
+      maxStreamsPerConnection: config.DROVER_MAX_STREAMS_PER_CONNECTION,
+      maxHeaderBytes: config.DROVER_MAX_HEADER_BYTES,
+      firstByteMs: config.DROVER_FIRST_BYTE_MS,
+      headersMs: config.DROVER_HEADERS_MS,
+      requestMs: config.DROVER_REQUEST_MS,
+      idleMs: config.DROVER_IDLE_MS,
+      resetBurst: config.DROVER_RESET_BURST,
+      resetsPerSecond: config.DROVER_RESETS_PER_SECOND,
+    },
+  };
+}

@@ -3,14 +3,21 @@ import { resolve } from "node:path";
 import { systemClock } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
 import { createIdentityMinter, createRpcTransport, type IdentityMinter } from "@drover/rpc";
-import { createLogger, createMetrics, type Environment, type RunningService, startAdminServer } from "@drover/runtime";
+import {
+  createLogger,
+  createMetrics,
+  type Environment,
+  type Logger,
+  type RunningService,
+  startAdminServer,
+} from "@drover/runtime";
 import { knownScopes, type Target, targets } from "./api/admission.ts";
 import { createCredentials } from "./api/credentials.ts";
 import { openEdge } from "./api/edge.ts";
 import { createAuthenticator } from "./application/authenticate.ts";
 import { ensureFirstKey } from "./application/first-key.ts";
 import { createSessions } from "./application/sessions.ts";
-import { type GatewayConfig, readConfig } from "./config.ts";
+import { edgeSettings, type GatewayConfig, readConfig } from "./config.ts";
 import { firstKeyDelivery } from "./infrastructure/first-key-delivery.ts";
 import { createKeyTable, systemJobs } from "./infrastructure/key-table.ts";
 import { createKeyVault } from "./infrastructure/key-vault.ts";
@@ -51,7 +58,7 @@ export async function startGateway(environment: Environment): Promise<RunningSer
   const sessions = createSessions({ authenticator, signer, clock: systemClock, ttlMs: config.DROVER_SESSION_TTL_MS });
   const minter = createIdentityMinter({ privateKey: config.DROVER_IDENTITY_PRIVATE_KEY, issuer: "gateway" });
 
-  const peers = connectPeers(config, minter, started);
+  const peers = connectPeers(config, minter, started, logger);
   const edge = started.use(
     await openEdge({
       ...edgeSettings(config),
@@ -75,7 +82,7 @@ export async function startGateway(environment: Environment): Promise<RunningSer
   };
 }
 
-function connectPeers(config: GatewayConfig, minter: IdentityMinter, started: AsyncDisposableStack) {
+function connectPeers(config: GatewayConfig, minter: IdentityMinter, started: AsyncDisposableStack, logger: Logger) {
   const addresses: Record<Target, readonly string[]> = {
     orchestrator: config.ORCHESTRATOR_ADDRESS,
     sandbox: config.SANDBOX_ADDRESS,
@@ -84,35 +91,16 @@ function connectPeers(config: GatewayConfig, minter: IdentityMinter, started: As
     trace: config.TRACE_ADDRESS,
   };
   const limits = { maxMessageBytes: config.DROVER_MAX_MESSAGE_BYTES, maxUnaryMs: config.DROVER_MAX_UNARY_MS };
+  const unreachable = (service: Target) => (address: string, error: unknown) =>
+    logger.warn({ err: error, peer: service, address }, "a service cannot be reached");
   const each = <T>(make: (target: Target) => T) =>
     Object.fromEntries(targets.map((target) => [target, make(target)])) as Record<Target, T>;
   return {
-    upstreams: each((service) => started.use(createUpstream({ service, addresses: addresses[service] }))),
+    upstreams: each((service) =>
+      started.use(createUpstream({ service, addresses: addresses[service], onFailure: unreachable(service) })),
+    ),
     transports: each((audience) =>
       started.use(createRpcTransport({ addresses: addresses[audience], audience, minter, limits })),
     ),
-  };
-}
-
-function edgeSettings(config: GatewayConfig) {
-  return {
-    listen: config.DROVER_LISTEN,
-    maxMessageBytes: config.DROVER_MAX_MESSAGE_BYTES,
-    graceMs: config.DROVER_SHUTDOWN_GRACE_MS,
-    secureCookie: config.DROVER_SESSION_SECURE,
-    sse: { heartbeatMs: config.DROVER_SSE_HEARTBEAT_MS, stallMs: config.DROVER_SSE_STALL_MS },
-    limits: {
-      unaryMs: config.DROVER_MAX_UNARY_MS,
-      streamMs: config.DROVER_MAX_STREAM_MS,
-      maxConnections: config.DROVER_MAX_CONNECTIONS,
-      maxStreamsPerConnection: config.DROVER_MAX_STREAMS_PER_CONNECTION,
-      maxHeaderBytes: config.DROVER_MAX_HEADER_BYTES,
-      firstByteMs: config.DROVER_FIRST_BYTE_MS,
-      headersMs: config.DROVER_HEADERS_MS,
-      requestMs: config.DROVER_REQUEST_MS,
-      idleMs: config.DROVER_IDLE_MS,
-      resetBurst: config.DROVER_RESET_BURST,
-      resetsPerSecond: config.DROVER_RESETS_PER_SECOND,
-    },
   };
 }

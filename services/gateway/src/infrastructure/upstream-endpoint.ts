@@ -15,6 +15,7 @@ const sessionMemoryMb = 1024;
 /** The connection to one address: opened when it is needed, and again when it was lost. */
 export class UpstreamEndpoint {
   readonly #address: string;
+  readonly #onFailure: (address: string, error: unknown) => void;
   #session: ClientHttp2Session | undefined;
   #connecting: Promise<ClientHttp2Session> | undefined;
   #failures = 0;
@@ -22,8 +23,10 @@ export class UpstreamEndpoint {
   #failure: unknown;
   #closed = false;
 
-  constructor(address: string) {
+  /** `onFailure` hears of each attempt to connect that failed, ever less often while a peer is away. */
+  constructor(address: string, onFailure: (address: string, error: unknown) => void) {
     this.#address = address;
+    this.#onFailure = onFailure;
   }
 
   /** The connection where it is open and takes new streams: one that was told to go away does not. */
@@ -59,22 +62,24 @@ export class UpstreamEndpoint {
         maxSessionMemory: sessionMemoryMb,
       });
       const timer = setTimeout(() => session.destroy(new Error("The connection took too long.")), connectTimeoutMs);
-      let connected = false;
+      let settled = false;
       const fail = (error: unknown) => {
-        // A connection that breaks later tells each of its calls itself, and the next call dials at once.
-        if (connected) return;
+        // One attempt fails once; a connection that breaks later tells its calls itself, and the next call dials at once.
+        if (settled) return;
+        settled = true;
         clearTimeout(timer);
         this.#failures++;
         this.#failure = error;
         const wait = Math.min(retryAfterMs.first * 2 ** (this.#failures - 1), retryAfterMs.most);
         this.#retryAtMs = performance.now() + wait;
+        this.#onFailure(this.#address, error);
         reject(error);
       };
       session.on("error", fail);
       session.once("close", () => fail(new Error("The connection was closed.")));
       session.once("connect", () => {
         clearTimeout(timer);
-        connected = true;
+        settled = true;
         this.#failures = 0;
         if (this.#closed) session.close();
         this.#session = session;

@@ -9,9 +9,17 @@ import { UpstreamEndpoint } from "./upstream-endpoint.ts";
 export interface Upstream extends AsyncDisposable {
   /**
    * A connection that takes streams: the next of those that are open, at once, or the first that opens.
-   * UNAVAILABLE, naming the service and its addresses, where none can be opened.
+   * UNAVAILABLE, naming the service, where none can be opened.
    */
   session(): ClientHttp2Session | Promise<ClientHttp2Session>;
+}
+
+/** Which service, and where it is. */
+export interface UpstreamOptions {
+  readonly service: string;
+  readonly addresses: readonly string[];
+  /** Hears of each attempt to connect that failed; callers are told the service's name only. */
+  readonly onFailure: (address: string, error: unknown) => void;
 }
 
 /** How often names are looked up again, in milliseconds. */
@@ -21,13 +29,14 @@ const resolveEveryMs = 10_000;
  * Connects to `addresses` (`host:port`, or `dns:///name:port` for all addresses of a name) when they are first
  * needed and again when they are lost. Streams go round over the addresses that are connected.
  */
-export function createUpstream(options: { readonly service: string; readonly addresses: readonly string[] }): Upstream {
-  return new RoundRobin(options.service, options.addresses);
+export function createUpstream(options: UpstreamOptions): Upstream {
+  return new RoundRobin(options);
 }
 
 class RoundRobin implements Upstream {
   readonly #service: string;
   readonly #addresses: readonly string[];
+  readonly #onFailure: UpstreamOptions["onFailure"];
   readonly #byName: boolean;
   readonly #endpoints = new Map<string, UpstreamEndpoint>();
   #order: readonly UpstreamEndpoint[] = [];
@@ -35,8 +44,9 @@ class RoundRobin implements Upstream {
   #resolveAtMs = 0;
   #resolving: Promise<void> | undefined;
 
-  constructor(service: string, addresses: readonly string[]) {
+  constructor({ service, addresses, onFailure }: UpstreamOptions) {
     this.#service = service;
+    this.#onFailure = onFailure;
     this.#addresses = addresses.map((address) => address.replace(/^dns:\/*/, ""));
     this.#byName = this.#addresses.some((address) => isIP(splitAddress(address).host) === 0);
     if (!this.#byName) this.#use(this.#addresses);
@@ -71,8 +81,7 @@ class RoundRobin implements Upstream {
     } catch (error) {
       if (this.#byName) this.#resolveAtMs = 0;
       const cause = error instanceof AggregateError ? error.errors[0] : error;
-      const where = this.#addresses.join(", ");
-      throw new DroverError("UNAVAILABLE", `The service ${this.#service} cannot be reached at ${where}; try again.`, {
+      throw new DroverError("UNAVAILABLE", `The service ${this.#service} cannot be reached; try again.`, {
         reason: "UPSTREAM_UNREACHABLE",
         metadata: { service: this.#service },
         cause,
@@ -102,7 +111,7 @@ class RoundRobin implements Upstream {
       this.#endpoints.delete(address);
     }
     for (const address of wanted) {
-      if (!this.#endpoints.has(address)) this.#endpoints.set(address, new UpstreamEndpoint(address));
+      if (!this.#endpoints.has(address)) this.#endpoints.set(address, new UpstreamEndpoint(address, this.#onFailure));
     }
     this.#order = [...this.#endpoints.values()];
   }
