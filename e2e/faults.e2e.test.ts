@@ -72,15 +72,15 @@ describe("bad input", () => {
     };
     const error = await failure(run());
     expect(error.code).toBe(Code.InvalidArgument);
-    expect(error.rawMessage).toMatch(/language.*cobol.*bash.*javascript.*python/s);
+    expect(error.rawMessage).toMatch(/language.*cobol.*allowed.*python/s);
   });
 
   test.each(["", "a.b", "a*", ">", "a\r\nPUB x 0", "../x", "x".repeat(200)])(
     "the task id %j never reaches the bus and is refused",
     async (taskId) => {
       const tasks = connectClient(TaskService, suite.url, suite.apiKey);
-      for (const call of [tasks.getTask({ taskId }), tasks.cancelTask({ taskId })]) {
-        expect([Code.InvalidArgument, Code.NotFound]).toContain((await failure(call)).code);
+      for (const call of [() => tasks.getTask({ taskId }), () => tasks.cancelTask({ taskId })]) {
+        expect((await failure(call())).code).toBe(Code.InvalidArgument);
       }
     },
   );

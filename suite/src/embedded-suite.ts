@@ -22,6 +22,12 @@ const starts: Readonly<Record<ServiceName, Start>> = {
   gateway: startGateway,
 };
 
+/**
+ * One database session serves all, so large pools gain nothing; and the data folder's lock makes this
+ * the only instance, so what a killed one left is known as its own at once.
+ */
+const embeddedDefaults = { DATABASE_POOL_MAX: "4", DROVER_SANDBOX_INSTANCE: "embedded" };
+
 /** A suite that serves; disposing of it drains the services in reverse order. */
 export interface RunningSuite extends AsyncDisposable {
   /** Base URL of the gateway, e.g. `http://localhost:7700`. */
@@ -46,7 +52,7 @@ export async function startEmbeddedSuite(options: {
   const postgres = started.use(await startEmbeddedPostgres({ dataDir: folder.database }));
   const bus = started.use(createInProcessBus());
   const parts: SuiteParts = {
-    environment: { DATABASE_POOL_MAX: "4", ...options.environment },
+    environment: { ...embeddedDefaults, ...options.environment },
     databaseUrl: postgres.url,
     keys: folder.keys,
     keyFile: folder.keyFile,

@@ -153,6 +153,6 @@ test("a dead host is UNAVAILABLE, named with the fault", async () => {
   await using egress = createEgress(local);
   await expect(egress.fetch(server.url)).rejects.toMatchObject({
     code: "UNAVAILABLE",
-    message: "The host 127.0.0.1 cannot be reached (ECONNREFUSED).",
+    message: `${new URL(server.url).host} cannot be reached (ECONNREFUSED).`,
   });
 });

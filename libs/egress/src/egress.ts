@@ -1,6 +1,6 @@
 import { DroverError, invalidField } from "@drover/kernel";
 import { Agent, fetch as undiciFetch } from "undici";
-import { type AddressRules, addressPolicy, hostOf } from "./address-policy.ts";
+import { type AddressRules, addressPolicy } from "./address-policy.ts";
 import { cappedBody, tooLarge } from "./capped-body.ts";
 import { pinnedLookup, type Resolver, systemResolver } from "./pinned-lookup.ts";
 import { type Hop, nextHop, redirectTarget } from "./redirect.ts";
@@ -143,7 +143,7 @@ function egressError(hop: Hop, caught: unknown): DroverError {
     if (error instanceof DroverError) return error;
     if ("code" in error && typeof error.code === "string") code = ` (${error.code})`;
   }
-  return new DroverError("UNAVAILABLE", `The host ${hostOf(hop.url)} cannot be reached${code}.`, {
+  return new DroverError("UNAVAILABLE", `${hop.url.host} cannot be reached${code}.`, {
     reason: "EGRESS_UNREACHABLE",
     cause: caught,
   });

@@ -44,7 +44,7 @@ test("what is wrong with a submission is told by field, found and allowed", asyn
   expect(several.violations.map((v) => v.field)).toEqual(["prompt", "mode", "max_rounds"]);
   expect(several.violations[1]).toMatchObject({ found: "MODE_PSE, which is not offered yet" });
   const unknown = await refusal(replica.client.submitTask({ prompt: "x", mode: 99 as never }, as));
-  expect(unknown.violations).toMatchObject([{ field: "mode", found: "an unknown value" }]);
+  expect(unknown.violations).toMatchObject([{ field: "mode", found: "99, which names no mode" }]);
   const long = await refusal(replica.client.submitTask({ prompt: "x".repeat(100_001) }, as));
   expect(long.violations).toMatchObject([{ field: "prompt", allowed: "1 to 100000 characters" }]);
 });

@@ -8,7 +8,7 @@ const { defaults, caps } = defaultLimitPolicy;
 
 const variables = {
   ...commonVariables(7702),
-  DROVER_DOCKER_HOST: env.text({
+  DOCKER_HOST: env.text({
     default: "unix:///var/run/docker.sock",
     pattern: /^(?:unix:\/\/\/.+|tcp:\/\/[^/:]+:\d{1,5})$/,
     allowed: "unix:///path or tcp://host:port",

@@ -57,7 +57,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const imagePrefix = config.DROVER_SANDBOX_IMAGE_PREFIX;
   const images = languages.map((language) => imageOf(language, imagePrefix));
   const runtime = config.DROVER_SANDBOX_RUNTIME;
-  const engine = new DockerEngine({ host: config.DROVER_DOCKER_HOST, owner: instance.owner, runtime, images });
+  const engine = new DockerEngine({ host: config.DOCKER_HOST, owner: instance.owner, runtime, images });
   const live = new LiveRuns();
   const space = { maxBytes: config.DROVER_WORKSPACE_MAX_BYTES, maxFiles: config.DROVER_WORKSPACE_MAX_FILES };
   const runs = new RunProgram({

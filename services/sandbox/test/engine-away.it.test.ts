@@ -45,7 +45,7 @@ async function engineDoor() {
 test("without an engine a run is refused at once with advice, and works again when it is back", async () => {
   const door = await engineDoor();
   await door.shut();
-  await using sandbox = await startUnderTest({ DROVER_DOCKER_HOST: door.host, DROVER_LOG_LEVEL: "silent" });
+  await using sandbox = await startUnderTest({ DOCKER_HOST: door.host, DROVER_LOG_LEVEL: "silent" });
   const callId = newId();
   const began = performance.now();
   await expect(sandbox.run("bash", "echo hi", { callId })).rejects.toMatchObject({
@@ -72,7 +72,7 @@ test("without an engine a run is refused at once with advice, and works again wh
 
 test("an engine that goes away while a program runs is INFRA_LOST, and the container is reaped when it is back", async () => {
   const door = await engineDoor();
-  await using sandbox = await startUnderTest({ DROVER_DOCKER_HOST: door.host, DROVER_LOG_LEVEL: "silent" });
+  await using sandbox = await startUnderTest({ DOCKER_HOST: door.host, DROVER_LOG_LEVEL: "silent" });
   const onEvent = (kind: string) => kind === "started" && void door.shut();
   const { execution } = await sandbox.run("bash", "echo before; sleep 20", { onEvent });
   expect(execution).toMatchObject({ verdict: Verdict.INFRA_LOST });

@@ -28,7 +28,7 @@ export function createTaskService(parts: {
       const task = await submitTask(parts, callerOf(context), {
         requestId: request.requestId,
         prompt: request.prompt,
-        mode: modes.get(request.mode),
+        mode: modes.get(request.mode) ?? Number(request.mode),
         conversationId: request.conversationId,
         workspaceId: request.workspaceId,
         maxRounds: request.maxRounds,

@@ -33,7 +33,7 @@ export async function submitTask(
   const task = {
     tenant,
     id: newId(),
-    mode: submission.mode ?? "REACT",
+    mode: submission.mode,
     prompt: submission.prompt,
     model: submission.model || defaults.model,
     collection: submission.collection || defaults.collection,

@@ -34,7 +34,7 @@ test.each([
   ["prompt", { prompt: "" }],
   ["prompt", { prompt: " \n" }],
   ["prompt", { prompt: "x".repeat(100_001) }],
-  ["mode", { mode: undefined }],
+  ["mode", { mode: 99 }],
   ["mode", { mode: "PSE" as const }],
   ["max_rounds", { maxRounds: -1 }],
   ["max_rounds", { maxRounds: 51 }],

@@ -14,8 +14,8 @@ const submissionLimits = Object.freeze({
 export interface Submission {
   readonly requestId: string;
   readonly prompt: string;
-  /** The mode's name, or what was found in its place. */
-  readonly mode: TaskMode | undefined;
+  /** The mode's name, or the number that names none. */
+  readonly mode: TaskMode | number;
   /** Empty starts a new conversation. */
   readonly conversationId: string;
   /** Empty makes a workspace when it is first needed. */
@@ -30,8 +30,11 @@ export interface Submission {
 
 const name = /^[\p{L}\p{N}][\p{L}\p{N} ._:/@+-]*$/u;
 
+/** A submission in which everything holds. */
+export type CheckedSubmission = Submission & { readonly mode: TaskMode };
+
 /** Throws INVALID_ARGUMENT that lists every fault of a submission at once. */
-export function checkSubmission(submission: Submission): void {
+export function checkSubmission(submission: Submission): asserts submission is CheckedSubmission {
   const faults: FieldViolation[] = [
     ...promptFaults(submission.prompt),
     ...modeFaults(submission.mode),
@@ -72,9 +75,9 @@ function promptFaults(prompt: string): FieldViolation[] {
   return [violation("prompt", found, `1 to ${most} characters`)];
 }
 
-function modeFaults(mode: TaskMode | undefined): FieldViolation[] {
+function modeFaults(mode: TaskMode | number): FieldViolation[] {
   if (mode === "REACT") return [];
-  const found = mode === undefined ? "an unknown value" : `MODE_${mode}, which is not offered yet`;
+  const found = typeof mode === "number" ? `${mode}, which names no mode` : `MODE_${mode}, which is not offered yet`;
   return [violation("mode", found, "MODE_REACT (or MODE_UNSPECIFIED, which means the same)")];
 }
 

@@ -18,13 +18,13 @@ export function adviceFor(error: unknown, host: string): EngineAdvice {
   if (code === "EACCES" || code === "EPERM") {
     return {
       problem: `This process may not open the Docker socket ${host}.`,
-      advice: "Run the service as a user of the group docker, or set DROVER_DOCKER_HOST to a daemon it may use.",
+      advice: "Run the service as a user of the group docker, or set DOCKER_HOST to a daemon it may use.",
     };
   }
   return {
     problem: `No Docker daemon answers at ${host}.`,
     advice:
-      "Start Docker (`systemctl start docker`, Docker Desktop, or `make docker` in a checkout), or set DROVER_DOCKER_HOST to a running daemon; this service then recovers by itself.",
+      "Start Docker (`systemctl start docker`, Docker Desktop, or `make docker` in a checkout), or set DOCKER_HOST to a running daemon; this service then recovers by itself.",
   };
 }
 
