@@ -58,7 +58,7 @@ export function addressPolicy(rules: AddressRules): AddressPolicy {
 }
 
 /** The host of a URL without the brackets of IPv6 and without a trailing dot. */
-export function hostOf(url: URL): string {
+function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
 }
 
