@@ -1,12 +1,21 @@
 import { defineConfig } from "vitest/config";
 
 const exclude = ["**/node_modules/**"];
+/** How long a poll waits for what must come; it ends as soon as that is there. */
+const waits = { poll: { timeout: 15_000 } };
 
 export default defineConfig({
   test: {
     projects: [
       {
-        test: { name: "unit", include: ["**/*.test.ts"], exclude: [...exclude, "**/*.it.test.ts", "**/*.e2e.test.ts"] },
+        test: {
+          name: "unit",
+          include: ["**/*.test.ts"],
+          exclude: [...exclude, "**/*.it.test.ts", "**/*.e2e.test.ts"],
+          // Speed is shown by benchmarks: a limit only ends what hangs, also on a machine under load.
+          testTimeout: 30_000,
+          expect: waits,
+        },
       },
       {
         test: {
@@ -14,6 +23,7 @@ export default defineConfig({
           include: ["**/*.it.test.ts"],
           exclude,
           testTimeout: 60_000,
+          expect: waits,
           hookTimeout: 120_000,
           globalSetup: ["libs/testkit/src/global-setup.ts"],
           maxWorkers: 2,
@@ -25,6 +35,7 @@ export default defineConfig({
           include: ["**/*.e2e.test.ts"],
           exclude,
           testTimeout: 120_000,
+          expect: waits,
           hookTimeout: 240_000,
           fileParallelism: false,
           globalSetup: ["libs/testkit/src/global-setup.ts"],

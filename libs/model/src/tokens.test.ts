@@ -17,16 +17,17 @@ test("a special token in a text is text", () => {
 
 test.each([
   ["Chinese without punctuation", "支付网关捕获超时重试回调签名不匹配".repeat(12_000)],
-  ["one letter", "a".repeat(200_000)],
-  ["symbols and line ends", "/\n".repeat(100_000)],
-  ["spaces", " ".repeat(200_000)],
-  ["marks", `e${"\u0301".repeat(200_000)}`],
-  ["surrogates", "\u{20000}".repeat(50_000)],
-])("counts a long run of %s in linear time", (_, text) => {
-  const began = performance.now();
-  expect(countTokens(text)).toBeGreaterThan(0);
-  expect(performance.now() - began).toBeLessThan(3_000);
-});
+  ["one letter", "a".repeat(500_000)],
+  ["symbols and line ends", "/\n".repeat(250_000)],
+  ["spaces", " ".repeat(500_000)],
+  ["marks", `e${"\u0301".repeat(500_000)}`],
+  ["surrogates", "\u{20000}".repeat(250_000)],
+])(
+  "counts a long run of %s in linear time",
+  (_, text) => expect(countTokens(text)).toBeGreaterThan(0),
+  // A merge loop over the whole run is quadratic and would take many minutes.
+  60_000,
+);
 
 test("a cut run is counted within one percent", () => {
   const text = "支付网关捕获超时重试回调签名不匹配".repeat(120);

@@ -57,11 +57,12 @@ describe("splitDocument on Markdown", () => {
     for (const chunk of split("😀".repeat(3000))) expect(chunk.text.isWellFormed()).toBe(true);
   });
 
-  it("takes linear time for a text of nothing but dots", () => {
-    const began = performance.now();
-    split(`${".".repeat(300_000)}a`, plainTextParser);
-    expect(performance.now() - began).toBeLessThan(5000);
-  });
+  it(
+    "takes linear time for a text of nothing but dots",
+    () => expect(split(`${".".repeat(300_000)}a`, plainTextParser).at(-1)?.text).toMatch(/a$/),
+    // A search that starts again at each dot is quadratic and would take many minutes.
+    60_000,
+  );
 });
 
 const paragraph = fc.oneof(
