@@ -60,10 +60,11 @@ export function callError(
 ): DroverError {
   if (signal?.aborted) return abortError(signal);
   if (isLocal(error, status.UNAVAILABLE)) {
-    return new DroverError("UNAVAILABLE", `The service ${peer.audience} at ${peer.addresses} cannot be reached.`, {
+    return new DroverError("UNAVAILABLE", `The service ${peer.audience} cannot be reached.`, {
       reason: "PEER_UNREACHABLE",
       metadata: { service: peer.audience },
-      cause: error,
+      // Where it was looked for is for logs alone: this message goes as far as the caller of the edge.
+      cause: new Error(`No answer from ${peer.addresses}.`, { cause: error }),
     });
   }
   if (isLocal(error, status.DEADLINE_EXCEEDED)) {
@@ -76,7 +77,7 @@ export function callError(
 
 /** What an aborted signal's caller is told: the reason where it is a known one, else a cancellation. */
 export function abortError(signal: AbortSignal): DroverError {
-  const error = DroverError.from(signal.reason);
+  const error = droverErrorFrom(signal.reason);
   if (error === signal.reason || error.code !== "INTERNAL") return error;
   return new DroverError("CANCELLED", "The call was cancelled.", { cause: signal.reason });
 }

@@ -7,8 +7,8 @@ import { LruCache } from "./lru-cache.ts";
 /** Name of the metadata entry that carries the token. */
 export const identityHeader = "x-drover-identity";
 
-/** How long a token is good for, in seconds. */
-const identityTtlSeconds = 60;
+/** How long a token is good for, in seconds; verifiers hold every token to it. */
+export const identityTtlSeconds = 60;
 
 /** A token is minted anew when less than this remains of it, so that none expires on its way. */
 const renewBeforeMs = 10_000;

@@ -2,6 +2,7 @@ import { type Clock, DroverError, systemClock } from "@drover/kernel";
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import type { Caller } from "./caller.ts";
 import { readPublicKeys } from "./identity-keys.ts";
+import { identityTtlSeconds } from "./identity-minter.ts";
 import { LruCache } from "./lru-cache.ts";
 
 /** Checks the tokens that callers send. */
@@ -44,12 +45,16 @@ export function createIdentityVerifier(options: {
         algorithms: ["EdDSA"],
         audience: options.audience,
         requiredClaims: ["iss", "iat", "exp", "sub"],
+        maxTokenAge: identityTtlSeconds,
         clockTolerance: toleranceSeconds,
         currentDate: clock.now(),
       },
     );
+    // One token, one service: with a list of audiences each of them could replay it to the others.
+    if (Array.isArray(payload.aud)) throw refused('the claim "aud" is a list');
     const caller = callerIn(payload);
-    verified.set(token, { caller, expiresAtMs: ((payload.exp ?? 0) + toleranceSeconds) * 1000 });
+    const endsAt = Math.min(payload.exp ?? 0, (payload.iat ?? 0) + identityTtlSeconds);
+    verified.set(token, { caller, expiresAtMs: (endsAt + toleranceSeconds) * 1000 });
     return caller;
   };
   return {

@@ -85,10 +85,22 @@ test("a verified token is known until it expires, and not after", async () => {
   await expect(verifier.verify(token)).rejects.toThrow("it has expired");
 });
 
+test("a token that claims a longer life is known for the minter's lifetime only", async () => {
+  const { verifier, clock } = pair();
+  const token = await signed({ exp: Math.floor(Date.now() / 1000) + 86_400 });
+  await verifier.verify(token);
+  clock.advance(67_000);
+  await expect(verifier.verify(token)).rejects.toThrow("it has expired");
+});
+
 test("wrong audience, lifetime, algorithm, key and claims are refused", async () => {
   expect(await refusal(await signed({ aud: "memory" }))).toContain('"aud"');
   expect(await refusal(await signed({ exp: Math.floor(Date.now() / 1000) - 60 }))).toContain("expired");
   expect(await refusal(await signed({ nbf: Math.floor(Date.now() / 1000) + 600 }))).toContain('"nbf"');
+  expect(await refusal(await signed({ aud: ["sandbox", "memory"] }))).toContain('"aud"');
+  expect(await refusal(await signed({ iat: Math.floor(Date.now() / 1000) + 600 }))).toContain('"iat"');
+  const old = Math.floor(Date.now() / 1000) - 120;
+  expect(await refusal(await signed({ iat: old, exp: old + 86_400 }))).toContain("expired");
   expect(await refusal(await signed({}, { kid: "../../etc/passwd" }))).toContain("key is not known");
   expect(await refusal(await signed({}, { kid: undefined }))).toContain("key is not known");
   for (const claim of ["iss", "sub", "exp", "iat", "tenant", "scopes", "aud"]) {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "@connectrpc/connect";
 import { EchoService } from "@drover/proto/test/v1/echo_service";
 import { Client, credentials } from "@grpc/grpc-js";
@@ -8,30 +7,34 @@ import { actingAs } from "../src/index.ts";
 import { ada, echo, startEcho } from "./echo.ts";
 
 const contextValues = actingAs(ada);
+/** Longer than a test may take: a drain that waits for all of it fails by time-out. */
+const graceMs = 600_000;
 
 test("a drain lets a unary call finish, ends streams with UNAVAILABLE and takes no new call", async () => {
+  const reached = Promise.withResolvers<void>();
+  const finish = Promise.withResolvers<void>();
   await using fixture = await startEcho(
     (router) =>
       router.service(EchoService, {
         ...echo,
         async echo() {
-          await sleep(300);
+          reached.resolve();
+          await finish.promise;
           return { text: "finished" };
         },
       }),
-    { graceMs: 3000, limits: { streamDrainMs: 100 } },
+    { graceMs, limits: { streamDrainMs: 100 } },
   );
   const client = createClient(EchoService, fixture.transport());
   const slow = client.echo({}, { contextValues });
   const watch = client.watch({ n: 0 }, { contextValues })[Symbol.asyncIterator]();
-  await watch.next();
+  await Promise.all([watch.next(), reached.promise]);
   const ended = expect(watch.next()).rejects.toMatchObject({ code: "UNAVAILABLE", reason: "SERVER_STOPPING" });
-  const startedMs = performance.now();
   const drained = fixture.server[Symbol.asyncDispose]();
   await ended;
+  finish.resolve();
   expect((await slow).text).toBe("finished");
   await drained;
-  expect(performance.now() - startedMs).toBeLessThan(2000);
   await expect(client.echo({}, { contextValues })).rejects.toMatchObject({ code: "UNAVAILABLE" });
 });
 
@@ -43,14 +46,12 @@ test("after the grace even a handler that heeds nothing is let go", async () => 
   const client = createClient(EchoService, fixture.transport());
   const stuck = expect(client.echo({}, { contextValues })).rejects.toMatchObject({ code: "UNAVAILABLE" });
   await expect.poll(async () => await fixture.metrics.render()).toContain('drover_rpc_server_active{service="test"} 1');
-  const startedMs = performance.now();
   await fixture.server[Symbol.asyncDispose]();
-  expect(performance.now() - startedMs).toBeLessThan(1500);
   await stuck;
 });
 
 test("health follows setServing and the drain, for the server and each service", async () => {
-  await using fixture = await startEcho((router) => router.service(EchoService, echo));
+  await using fixture = await startEcho((router) => router.service(EchoService, echo), { graceMs });
   const client = new Client(fixture.server.address, credentials.createInsecure());
   const { Check: check, Watch: watch } = health;
   if (check === undefined || watch === undefined) throw new Error("The health service has changed.");
@@ -79,10 +80,8 @@ test("health follows setServing and the drain, for the server and each service",
     watching.on("error", () => resolve());
   });
   await expect.poll(() => seen).toEqual(["SERVING"]);
-  const startedMs = performance.now();
   await fixture.server[Symbol.asyncDispose]();
   await closed;
-  expect(performance.now() - startedMs).toBeLessThan(800);
   expect(seen).toEqual(["SERVING", "NOT_SERVING"]);
   client.close();
 });
