@@ -3,7 +3,7 @@ import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { type ServiceName, serviceNames } from "@drover/suite";
 import { callsScript, echoScript } from "@drover/testkit/scripted-model";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { connectClient, submit, untilEnded } from "./src/clients.ts";
 import { containersOfTask, sandboxContainers } from "./src/docker.ts";
 import { type SuiteUnderTest, startSuite } from "./src/suite-under-test.ts";
@@ -79,8 +79,8 @@ describe("the distributed profile", () => {
     await expect.poll(() => sequences.length, { timeout: 10_000 }).toBeGreaterThan(0);
     await suite.processes?.kill("orchestrator", "SIGTERM");
     await suite.processes?.start("orchestrator");
-    let complete = await first;
-    for (let tries = 0; !complete && tries < 20; tries++) complete = await follow().catch(() => false);
+    const complete =
+      (await first) || (await vi.waitUntil(() => follow().catch(() => false), { timeout: 30_000, interval: 250 }));
     expect(complete).toBe(true);
     expect(sequences).toEqual(sequences.map((_, i) => BigInt(i + 1)));
     const { executions } = await connectClient(ExecService, suite.url, suite.apiKey).listExecutions({
