@@ -173,12 +173,11 @@ describe("createTracer", () => {
     expect(records(alive.sent)).toHaveLength(2);
 
     const dead = { enqueue: () => new Promise(() => undefined) } as unknown as Bus;
-    const stuck = tracerOn(dead, { flushMs: 500 });
+    const stuck = tracerOn(dead, { flushMs: 50 });
     stuck.start(start).end();
     vi.useRealTimers();
-    const begun = performance.now();
+    // Only the flush's own limit ends this; the bus never answers.
     await stuck[Symbol.asyncDispose]();
-    expect(performance.now() - begun).toBeLessThan(2_000);
   });
 
   it("takes a span up again under its old identity", async () => {
