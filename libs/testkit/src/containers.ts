@@ -2,6 +2,17 @@ import { createServer } from "node:net";
 import { GenericContainer, getContainerRuntimeClient, type StartedTestContainer, Wait } from "testcontainers";
 
 const ownerLabel = "drover.testkit.owner";
+const loopback = "127.0.0.1";
+
+/** A container whose ports can be reached from this host alone; by itself the library publishes on every interface. */
+class LoopbackContainer extends GenericContainer {
+  withPublishedPort(container: number, host: number): this {
+    this.withExposedPorts({ container, host });
+    const binding = [{ HostIp: loopback, HostPort: String(host) }];
+    this.hostConfig.PortBindings = { ...this.hostConfig.PortBindings, [`${container}/tcp`]: binding };
+    return this;
+  }
+}
 
 /** A PostgreSQL server in a container; disposing removes it. */
 export interface StartedPostgres extends AsyncDisposable {
@@ -28,14 +39,14 @@ export interface StartedNats extends AsyncDisposable {
  */
 export async function startPostgres(): Promise<StartedPostgres> {
   const port = await freePort();
-  const container = new GenericContainer("drover/postgres:17")
+  const container = new LoopbackContainer("drover/postgres:17")
+    .withPublishedPort(5432, port)
     .withEnvironment({ POSTGRES_PASSWORD: "drover" })
-    .withExposedPorts({ container: 5432, host: port })
     .withCommand("-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=400".split(" "))
     .withWaitStrategy(Wait.forLogMessage("database system is ready to accept connections"));
   const started = await start(container);
   return {
-    url: `postgres://postgres:drover@${started.getHost()}:${port}/postgres`,
+    url: `postgres://postgres:drover@${loopback}:${port}/postgres`,
     ...(await lifeOf(started)),
   };
 }
@@ -43,12 +54,12 @@ export async function startPostgres(): Promise<StartedPostgres> {
 /** Starts the local NATS image. Rejects where Docker or the image is missing and says what to run. */
 export async function startNats(): Promise<StartedNats> {
   const port = await freePort();
-  const container = new GenericContainer("drover/nats:2")
-    .withExposedPorts({ container: 4222, host: port })
+  const container = new LoopbackContainer("drover/nats:2")
+    .withPublishedPort(4222, port)
     .withWaitStrategy(Wait.forLogMessage("Server is ready"));
   const started = await start(container);
   return {
-    url: `nats://${started.getHost()}:${port}`,
+    url: `nats://${loopback}:${port}`,
     ...(await lifeOf(started)),
   };
 }
@@ -98,7 +109,7 @@ async function lifeOf(started: StartedTestContainer) {
 /** A port that was free a moment ago; a fixed one lets a restarted container keep its address. */
 async function freePort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, loopback, resolve));
   const address = server.address();
   await new Promise((resolve) => server.close(resolve));
   if (address === null || typeof address === "string") throw new Error("The operating system gave no port.");

@@ -30,6 +30,16 @@ test("fresh databases are migrated, share nothing and are dropped", async () => 
   expect(left).toEqual([]);
 });
 
+test("containers publish their ports on the loopback alone", async () => {
+  const { dockerode } = (await getContainerRuntimeClient()).container;
+  await using nats = await startNats();
+  const ports = [nats.url, inject("postgresUrl")].map((url) => Number(new URL(url).port));
+  const found = (await dockerode.listContainers()).flatMap(({ Ports }) => Ports);
+  for (const port of ports) {
+    expect(found.filter(({ PublicPort }) => PublicPort === port).map(({ IP }) => IP)).toEqual(["127.0.0.1"]);
+  }
+});
+
 test("a container whose owner was killed is removed by the next start, one with an owner is not", async () => {
   const { dockerode } = (await getContainerRuntimeClient()).container;
   const dead = spawnSync(process.execPath, ["--version"]).pid;
