@@ -138,11 +138,13 @@ test("silence before the headers and within the body ends in DEADLINE_EXCEEDED",
 
 test("an abort rejects with its reason and closes the connection", async () => {
   const closed = Promise.withResolvers<void>();
-  await using server = await serve((request) => void request.on("close", () => closed.resolve()));
-  await using egress = createEgress(local);
   const abort = new AbortController();
+  await using server = await serve((request) => {
+    request.on("close", () => closed.resolve());
+    abort.abort(new Error("enough"));
+  });
+  await using egress = createEgress(local);
   const pending = egress.fetch(server.url, { signal: abort.signal });
-  setTimeout(() => abort.abort(new Error("enough")), 20);
   await expect(pending).rejects.toThrow("enough");
   await closed.promise;
 });

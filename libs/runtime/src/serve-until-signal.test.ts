@@ -29,7 +29,7 @@ test("a signal disposes of the service and exits with 0", async () => {
   const process = host();
   const dispose = vi.fn(async () => {});
   const served = serveUntilSignal("test", async () => service(dispose), process, process.logger);
-  await vi.waitFor(() => expect(process.lines.join("")).toContain("serving"));
+  await expect.poll(() => process.lines.join("")).toContain("serving");
   expect(dispose).not.toHaveBeenCalled();
   process.emit("SIGTERM");
   await served;

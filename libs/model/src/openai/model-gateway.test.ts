@@ -24,7 +24,7 @@ async function ask(server: Pick<WireServer, "baseUrl">, options: Partial<OpenAiG
     clock: instantClock,
     ...options,
   });
-  const reply = await collectDecision(gateway.decide(request, { signal: AbortSignal.timeout(5_000) }), (event) =>
+  const reply = await collectDecision(gateway.decide(request, { signal: AbortSignal.timeout(20_000) }), (event) =>
     events.push(event),
   );
   return { reply, events };

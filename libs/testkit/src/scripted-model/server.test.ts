@@ -18,7 +18,7 @@ function post(model: ScriptedModel, path: string, body: unknown, key = model.api
   });
 }
 
-function ask(model: ScriptedModel, messages: readonly Message[], signal = AbortSignal.timeout(5_000)) {
+function ask(model: ScriptedModel, messages: readonly Message[], signal = AbortSignal.timeout(20_000)) {
   const events: ModelEvent[] = [];
   const gateway = createOpenAiGateway({ baseUrl: model.baseUrl, apiKey: model.apiKey, model: "m", maxRetries: 0 });
   const reply = collectDecision(gateway.decide({ messages }, { signal }), (event) => events.push(event));
@@ -142,11 +142,13 @@ test("parallel calls come in many pieces, and their results back in order", asyn
 });
 
 test("an abort in the middle of a slow stream is seen by the server", async () => {
-  await using model = await startScriptedModel({ script: slowScript(0, 50) });
+  await using model = await startScriptedModel({ script: slowScript(0, 500) });
   const abort = new AbortController();
-  const { reply } = ask(model, [{ role: "user", text: "a long text to be repeated slowly" }], abort.signal);
-  setTimeout(() => abort.abort(), 120);
-  await expect(reply).rejects.toMatchObject({ code: "CANCELLED" });
+  const { reply, events } = ask(model, [{ role: "user", text: "a long text to be repeated slowly" }], abort.signal);
+  const cancelled = expect(reply).rejects.toMatchObject({ code: "CANCELLED" });
+  await expect.poll(() => events.length).toBeGreaterThan(0);
+  abort.abort();
+  await cancelled;
   await expect.poll(() => model.requests[0]?.aborted).toBe(true);
 });
 

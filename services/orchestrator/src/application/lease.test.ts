@@ -1,4 +1,5 @@
 import { systemClock } from "@drover/kernel";
+import { fakeClock } from "@drover/testkit";
 import { expect, test, vi } from "vitest";
 import { keepLease } from "./lease.ts";
 import type { TaskStore } from "./ports.ts";
@@ -6,20 +7,23 @@ import { RunControl } from "./run-control.ts";
 
 const claim = { tenant: "acme", taskId: "t", epoch: 1 };
 
-function start(renew: TaskStore["renew"], ttlMs = 30) {
+function start(renew: TaskStore["renew"], ttlMs = 30, clock = systemClock) {
   const control = new RunControl();
-  const lease = keepLease({ store: { renew } as unknown as TaskStore, clock: systemClock, ttlMs }, claim, control);
+  const lease = keepLease({ store: { renew } as unknown as TaskStore, clock, ttlMs }, claim, control);
   return { control, lease };
 }
 
 test("it renews at a third of the time to live until it is disposed of", async () => {
   const renew = vi.fn(async () => ({ cancelRequested: false }));
-  const { control, lease } = start(renew);
-  await vi.waitFor(() => expect(renew.mock.calls.length).toBeGreaterThan(2));
+  const clock = fakeClock();
+  const { control, lease } = start(renew, 30_000, clock);
+  await clock.advance(9_999);
+  expect(renew).not.toHaveBeenCalled();
+  await clock.advance(20_001);
+  expect(renew).toHaveBeenCalledTimes(3);
   await lease[Symbol.asyncDispose]();
-  const calls = renew.mock.calls.length;
-  await new Promise((resolve) => setTimeout(resolve, 30));
-  expect(renew.mock.calls.length).toBe(calls);
+  await clock.advance(60_000);
+  expect(renew).toHaveBeenCalledTimes(3);
   expect(control.stopped).toBeUndefined();
 });
 
@@ -29,7 +33,7 @@ test.each([
   ["hangs", () => new Promise<never>(() => undefined)],
 ])("a renewal that %s aborts the run and is the last", async (_, renew) => {
   const { control, lease } = start(renew);
-  await vi.waitFor(() => expect(control.stopped).toBe("LEASE_LOST"));
+  await expect.poll(() => control.stopped).toBe("LEASE_LOST");
   expect(control.signal.aborted).toBe(true);
   await lease[Symbol.asyncDispose]();
 });
@@ -37,7 +41,7 @@ test.each([
 test("a look finds a cancel long before the renewal would", async () => {
   const { control, lease } = start(async () => ({ cancelRequested: true }), 600_000);
   lease.look();
-  await vi.waitFor(() => expect(control.stopped).toBe("TASK_CANCELLED"));
+  await expect.poll(() => control.stopped).toBe("TASK_CANCELLED");
   await lease[Symbol.asyncDispose]();
 });
 

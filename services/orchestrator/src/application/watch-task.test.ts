@@ -49,7 +49,7 @@ test("many watchers of one task cost one read a hint", async () => {
   const { add, events, watch, hubs, listeners } = setUp();
   add({ type: "status_changed" });
   const watches = Array.from({ length: 50 }, () => sequencesOf(watch()));
-  await vi.waitFor(() => expect(hubs.watchers).toBe(50));
+  await expect.poll(() => hubs.watchers).toBe(50);
   await new Promise((resolve) => setTimeout(resolve, 10));
   const before = events.mock.calls.length;
   add({ type: "status_changed" });
@@ -116,7 +116,7 @@ test("an aborted watch ends, and closing ends the others with UNAVAILABLE", asyn
   const stop = new AbortController();
   const aborted = sequencesOf(watch(false, stop.signal));
   const open = sequencesOf(watch());
-  await vi.waitFor(() => expect(hubs.watchers).toBe(2));
+  await expect.poll(() => hubs.watchers).toBe(2);
   stop.abort();
   expect(await aborted).toEqual([]);
   const outcome = expect(open).rejects.toMatchObject({ code: "UNAVAILABLE", reason: "DRAINING" });

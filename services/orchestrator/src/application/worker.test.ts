@@ -1,4 +1,5 @@
-import { systemClock } from "@drover/kernel";
+import { type Clock, systemClock } from "@drover/kernel";
+import { fakeClock } from "@drover/testkit";
 import { expect, test, vi } from "vitest";
 import type { Claim, TaskStore } from "./ports.ts";
 import type { RunControl } from "./run-control.ts";
@@ -6,7 +7,7 @@ import { startWorker, type WorkerParts } from "./worker.ts";
 
 const options = { name: "w", slots: 2, leaseTtlMs: 60_000, pollMs: 20, graceMs: 50 };
 
-function setUp(run: WorkerParts["run"], queue: Claim[]) {
+function setUp(run: WorkerParts["run"], queue: Claim[], clock: Clock = systemClock) {
   const released: Claim[] = [];
   const claim = vi.fn(async (_owner: string, limit: number) => queue.splice(0, limit));
   const store = {
@@ -16,7 +17,7 @@ function setUp(run: WorkerParts["run"], queue: Claim[]) {
     release: async (given: Claim) => void released.push(given),
   } as unknown as TaskStore;
   const faults: unknown[] = [];
-  const worker = startWorker({ store, clock: systemClock, run, onFault: (fault) => faults.push(fault) }, options);
+  const worker = startWorker({ store, clock, run, onFault: (fault) => faults.push(fault) }, options);
   return { worker, claim, released, faults };
 }
 
@@ -35,7 +36,7 @@ test("it never works on more tasks than it has slots, and works all of them off"
     return "ended" as const;
   };
   const { worker, released } = setUp(run, claims(9));
-  await vi.waitFor(() => expect(done).toHaveLength(9));
+  await expect.poll(() => done).toHaveLength(9);
   expect(most).toBe(2);
   await worker[Symbol.asyncDispose]();
   expect(released).toEqual([]);
@@ -44,11 +45,12 @@ test("it never works on more tasks than it has slots, and works all of them off"
 test("a wake-up claims at once, long before the next poll", async () => {
   const queue: Claim[] = [];
   const begun = vi.fn(async () => "ended" as const);
-  const { worker, claim } = setUp(begun, queue);
-  await vi.waitFor(() => expect(claim).toHaveBeenCalled());
+  // The next poll never comes: this clock stands still.
+  const { worker, claim } = setUp(begun, queue, fakeClock());
+  await expect.poll(() => claim.mock.calls.length).toBe(1);
   queue.push(...claims(1));
   worker.wake();
-  await vi.waitFor(() => expect(begun).toHaveBeenCalledTimes(1));
+  await expect.poll(() => begun.mock.calls.length).toBe(1);
   await worker[Symbol.asyncDispose]();
 });
 
@@ -56,21 +58,32 @@ test("a run that throws and a claim that fails are told, and the worker lives on
   const run = vi.fn(async () => Promise.reject(new Error("broken")));
   const { worker, claim, faults } = setUp(run, claims(1));
   claim.mockRejectedValueOnce(new Error("no database"));
-  await vi.waitFor(() => expect(faults).toHaveLength(2));
+  await expect.poll(() => faults).toHaveLength(2);
   await worker[Symbol.asyncDispose]();
 });
 
 test("a drain lets the step at hand finish within the grace, then aborts it; both give the task back", async () => {
   const seen: RunControl[] = [];
+  const drained = Promise.withResolvers<void>();
+  const clock = fakeClock();
   const run = async (claim: Claim, control: RunControl) => {
     seen.push(control);
-    if (claim.taskId === "t0") await vi.waitFor(() => expect(control.draining).toBe(true));
+    if (claim.taskId === "t0") await drained.promise;
     else await new Promise((resolve) => control.signal.addEventListener("abort", resolve, { once: true }));
     return "give_back" as const;
   };
-  const { worker, released } = setUp(run, claims(2));
-  await vi.waitFor(() => expect(seen).toHaveLength(2));
-  await worker[Symbol.asyncDispose]();
+  const { worker, released } = setUp(run, claims(2), clock);
+  await expect.poll(() => seen).toHaveLength(2);
+  const stopped = worker[Symbol.asyncDispose]();
+  await clock.advance(options.graceMs - 1);
+  expect(seen.map((control) => [control.draining, control.stopped])).toEqual([
+    [true, undefined],
+    [true, undefined],
+  ]);
+  drained.resolve();
+  await expect.poll(() => released.map((claim) => claim.taskId)).toEqual(["t0"]);
+  await clock.advance(1);
+  await stopped;
   expect(seen.map((control) => control.stopped)).toEqual([undefined, "DRAINING"]);
   expect(released.map((claim) => claim.taskId).sort()).toEqual(["t0", "t1"]);
   expect(worker.active).toBe(0);

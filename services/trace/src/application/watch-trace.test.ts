@@ -93,14 +93,20 @@ describe("watchTrace", () => {
     expect(listeners.size).toBe(0);
   });
 
-  it("ends when nothing runs and nothing changed for a while; an ended trace at once", async () => {
+  it("ends when nothing runs and nothing changed for a while", async () => {
     const { reader, watch, put } = setUp();
     put("01", "02");
     reader.open = 0;
     expect(await collect(watch())).toEqual({ ids: ["01", "02"], revisions: [2] });
-    const begun = performance.now();
+  });
+
+  it("ends at once for an ended trace", async () => {
+    // Whatever waits, waits longer than the test may take.
+    const { reader, watch, put } = setUp({ coalesceMs: 600_000 });
+    put("01", "02");
+    reader.open = 0;
+    reader.changedAt = performance.now() - 1_000;
     expect(await collect(watch(2))).toEqual({ ids: [], revisions: [2] });
-    expect(performance.now() - begun).toBeLessThan(200);
   });
 
   it("names only revisions that were sent as a whole, so that a break anywhere loses nothing", async () => {
