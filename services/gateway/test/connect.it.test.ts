@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:http2";
+import { gzipSync } from "node:zlib";
 import { Code, type ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import {
   compressionGzip,
@@ -116,6 +117,69 @@ describe("translated calls", () => {
     });
     expect(unknown.status).toBe(404);
     expect(await unknown.json()).toMatchObject({ code: "NOT_FOUND" });
+  });
+});
+
+describe("a translated call over plain HTTP", () => {
+  const post = (
+    taskId: string,
+    headers: Record<string, string>,
+    url = edge.url,
+    body?: string | Uint8Array<ArrayBuffer>,
+  ) =>
+    fetch(`${url}/drover.orchestrator.v1.TaskService/GetTask`, {
+      method: "POST",
+      headers: { ...edge.bearer, "content-type": "application/json", ...headers },
+      body: body ?? JSON.stringify({ taskId }),
+    });
+
+  it("has at most the longest time, however much is asked for", async () => {
+    const longest = await post("t", { "connect-timeout-ms": "9999999999" });
+    expect([longest.status, await longest.json()]).toEqual([200, { task: { id: "t" } }]);
+    const web = createClient(TaskService, createGrpcWebTransport({ baseUrl: edge.url, httpVersion: "1.1" }));
+    const headers = { ...edge.bearer, "grpc-timeout": "99999999H" };
+    await expect(web.getTask({ taskId: "t" }, { headers })).resolves.toBeDefined();
+  });
+
+  it.each(["0", "1", "50"])("tells of a deadline of %s ms as a deadline", async (ms) => {
+    const late = await post("slow", { "connect-timeout-ms": ms });
+    expect([late.status, ((await late.json()) as { code: string }).code]).toEqual([504, "deadline_exceeded"]);
+  });
+
+  it.each(["gzip", "br"])("blames the sender for bytes that are not %s", async (encoding) => {
+    const refused = await post("", { "content-encoding": encoding }, edge.url, "abc");
+    expect(await refused.json()).toMatchObject({ code: "invalid_argument" });
+    const cut = await post("", { "content-encoding": encoding }, edge.url, gzipSync("{}").subarray(0, 12));
+    expect(await cut.json()).toMatchObject({ code: "invalid_argument" });
+  });
+
+  it("is refused without credentials before its body is looked at", async () => {
+    const refused = await post("", { authorization: "Bearer x", "content-encoding": "gzip" }, edge.url, "no gzip");
+    expect(await refused.json()).toMatchObject({ code: "unauthenticated" });
+  });
+
+  it("names a service that is away and nothing of where it is", async () => {
+    await using lonely = await startEdge({
+      ORCHESTRATOR_ADDRESS: "127.0.0.1:1",
+      RAG_ADDRESS: "dns:///nowhere.invalid:9",
+    });
+    for (const [service, method] of [
+      ["orchestrator", "drover.orchestrator.v1.TaskService/GetTask"],
+      ["rag", "drover.rag.v1.DocumentService/ListDocuments"],
+    ]) {
+      const headers = { authorization: `Bearer ${lonely.key}`, "content-type": "application/json" };
+      const away = await fetch(`${lonely.url}/${method}`, { method: "POST", headers, body: "{}" });
+      const text = await away.text();
+      expect(JSON.parse(text)).toMatchObject({
+        code: "unavailable",
+        message: `The service ${service} cannot be reached.`,
+      });
+      expect(text).not.toMatch(/127\.0\.0\.1|nowhere|ECONN|ENOTFOUND/);
+    }
+    const events = await fetch(`${lonely.url}/v1/tasks/t/events`, {
+      headers: { authorization: `Bearer ${lonely.key}` },
+    });
+    expect(await events.text()).not.toMatch(/127\.0\.0\.1|ECONN/);
   });
 });
 

@@ -11,7 +11,7 @@ export const presentedKey = createContextKey<Presented | undefined>(undefined, {
 /** Who it comes from, once that is known. */
 export const principalKey = createContextKey<Principal | undefined>(undefined, { description: "principal" });
 
-/** The principal of a translated call; the interceptor has put it there. */
+/** The principal of a translated call; its gate has put it there. */
 export function principalOf(values: ContextValues): Principal {
   const principal = values.get(principalKey);
   if (principal === undefined) throw new DroverError("INTERNAL", "Internal error.");

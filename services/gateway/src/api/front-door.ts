@@ -33,7 +33,7 @@ export interface FrontDoorLimits {
 
 /** Who answers. */
 export interface FrontDoorHandlers {
-  /** Calls in gRPC that go to a service as they are. */
+  /** Calls in gRPC, all of them POST, that go to a service as they are. */
   readonly grpc: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
   /** Whether a gRPC path goes to {@link grpc}; the rest goes to `http`. */
   readonly isCopied: (path: string | undefined) => boolean;
@@ -105,7 +105,14 @@ function http1Server(limits: FrontDoorLimits, handler: FrontDoorHandlers["http"]
       maxHeaderSize: limits.maxHeaderBytes,
       connectionsCheckingInterval: 500,
     },
-    handler,
+    (request, response) => {
+      if (request.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host").length < 2) {
+        handler(request, response);
+      } else {
+        // A proxy in front may believe another one than we do: https://www.rfc-editor.org/rfc/rfc9112#section-3.2
+        response.writeHead(400, { connection: "close" }).end();
+      }
+    },
   );
   // Node arms the two time-outs when a server begins to listen; this one only gets its connections handed over.
   server.emit("listening");
@@ -132,7 +139,8 @@ function http2Server(limits: FrontDoorLimits, handlers: FrontDoorHandlers) {
     const isGrpc = type !== undefined && grpcType.test(type);
     const bytes = headerBytes(rawHeaders);
     if (bytes > limits.maxHeaderBytes) refuseHeaders(stream, isGrpc, bytes, limits.maxHeaderBytes);
-    else if (isGrpc && handlers.isCopied(headers[":path"])) handlers.grpc(stream, headers);
+    else if (isGrpc && headers[":method"] === "POST" && handlers.isCopied(headers[":path"]))
+      handlers.grpc(stream, headers);
     else compatible.emit("stream", stream, headers, flags, rawHeaders);
   });
   http2.on("session", (session) => {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cappedTimeout, formatGrpcTimeout, parseGrpcTimeout } from "./grpc-timeout.ts";
+import { cappedTimeout, cappedTimeoutHeader, formatGrpcTimeout, parseGrpcTimeout } from "./grpc-timeout.ts";
 
 describe("grpc-timeout", () => {
   it("reads every unit", () => {
@@ -26,6 +26,21 @@ describe("grpc-timeout", () => {
         expect(back).toBeGreaterThanOrEqual(Math.min(ms, 99_999_999_000));
       }),
     );
+  });
+
+  it.each([
+    ["grpc-timeout", "99999999H", "60S"],
+    ["grpc-timeout", "61S", "60S"],
+    ["grpc-timeout", "59S", "59S"],
+    ["grpc-timeout", "soon", "soon"],
+    ["connect-timeout-ms", "9999999999", "60000"],
+    ["connect-timeout-ms", "60000", "60000"],
+    ["connect-timeout-ms", "99999999999", "99999999999"],
+    ["connect-timeout-ms", "-1", "-1"],
+  ] as const)("keeps %s: %s within a minute: %s", (name, text, expected) => {
+    const capped = cappedTimeoutHeader(name, text, 60_000);
+    if (name === "grpc-timeout" && expected === "60S") expect(parseGrpcTimeout(capped)).toBe(60_000);
+    else expect(capped).toBe(expected);
   });
 
   it("caps", () => {

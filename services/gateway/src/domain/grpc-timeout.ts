@@ -8,16 +8,21 @@ const unitMs: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1
  */
 export function parseGrpcTimeout(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
-  const match = /^(\d{1,8})([HMSmun])$/.exec(header);
-  const unit = unitMs[match?.[2] ?? ""];
-  if (match === null || unit === undefined) {
+  const ms = timeIn(header);
+  if (ms === undefined) {
     throw invalidField(
       "grpc-timeout",
       JSON.stringify(header.slice(0, 20)),
       "1 to 8 digits and one of H, M, S, m, u, n",
     );
   }
-  return Number(match[1]) * unit;
+  return ms;
+}
+
+function timeIn(header: string): number | undefined {
+  const [, digits, letter = ""] = /^(\d{1,8})([HMSmun])$/.exec(header) ?? [];
+  const unit = unitMs[letter];
+  return digits === undefined || unit === undefined ? undefined : Number(digits) * unit;
 }
 
 /** The header for a time in milliseconds, rounded up so that nobody's deadline gets shorter. */
@@ -29,4 +34,16 @@ export function formatGrpcTimeout(ms: number): string {
 /** The shorter of what was asked and the cap; the cap where nothing was asked. */
 export function cappedTimeout(askedMs: number | undefined, capMs: number): number {
   return askedMs === undefined ? capMs : Math.min(askedMs, capMs);
+}
+
+/** The headers that carry a time, in gRPC and in Connect. */
+export const timeoutHeaders = ["grpc-timeout", "connect-timeout-ms"] as const;
+
+/**
+ * The text of such a header with at most `capMs` in it. Both protocols allow more than a timer can count, and a
+ * timer that overflows ends the call at once. Text that is no time stays for its reader to refuse.
+ */
+export function cappedTimeoutHeader(name: (typeof timeoutHeaders)[number], text: string, capMs: number): string {
+  if (name === "grpc-timeout") return (timeIn(text) ?? 0) > capMs ? formatGrpcTimeout(capMs) : text;
+  return /^\d{1,10}$/.test(text) && Number(text) > capMs ? String(Math.ceil(capMs)) : text;
 }
