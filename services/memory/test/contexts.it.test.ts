@@ -57,9 +57,7 @@ describe("BuildContext", () => {
       const reply = await client.appendMessages({ conversationId, messages }, as("t1"));
       stored += reply.messages.reduce((sum, message) => sum + message.tokens, 0);
     }
-    const began = performance.now();
     const context = await client.buildContext({ conversationId, fixedTokens: 2000n }, as("t1"));
-    expect(performance.now() - began).toBeLessThan(5000);
     const budget = context.budget;
     expect(Number(budget?.historyTokens) + 2000).toBeLessThanOrEqual(116_160);
     expect(Number(budget?.historyTokens)).toBeGreaterThan(80_000);
@@ -98,7 +96,7 @@ describe("the trace of a context", () => {
     });
     const trace = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
     await client.buildContext({ conversationId: fresh("c"), append: [user("go")] }, as("t1", "alice", trace));
-    await expect.poll(() => records.some(({ record }) => record.case === "ended"), { timeout: 5000 }).toBe(true);
+    await expect.poll(() => records.some(({ record }) => record.case === "ended")).toBe(true);
     await frames[Symbol.asyncDispose]();
     const started = records.find(({ record }) => record.case === "started")?.record.value;
     expect(started).toMatchObject({ parentSpanId: trace.spanId, name: "build context", kind: "memory" });

@@ -54,15 +54,14 @@ test("a stopped worker loses its task, and when it comes back it can write nothi
 });
 
 test("a worker that drains hands its task over, and it ends elsewhere", async () => {
-  harness.model.use(callsScript([code("sleep 60000")]));
+  // Longer than the test may take: a drain that waits for the tool fails by time-out.
+  harness.model.use(callsScript([code("sleep 600000")]));
   const before = harness.peers.begun.length;
   const leaving = await harness.orchestrator(short);
   const task = await submit(leaving, "drain", "Hand over");
   await until(() => harness.peers.begun.length === before + 1);
   harness.model.use(echoScript);
-  const begun = performance.now();
   await leaving[Symbol.asyncDispose]();
-  expect(performance.now() - begun).toBeLessThan(6_000);
   await using staying = await harness.orchestrator(short);
   await until(() => harness.peers.begun.length > before + 1);
   await staying.client.cancelTask({ taskId: task.id }, staying.as("drain"));

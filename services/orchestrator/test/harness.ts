@@ -110,7 +110,7 @@ export function stateName(value: number): string {
 }
 
 /** Waits until `check` holds. */
-export async function until(check: () => boolean, ms = 10_000): Promise<void> {
+export async function until(check: () => boolean, ms = 20_000): Promise<void> {
   const end = performance.now() + ms;
   while (!check()) {
     if (performance.now() > end) throw new Error(`not within ${ms} ms: ${check}`);

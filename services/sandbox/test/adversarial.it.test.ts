@@ -50,11 +50,10 @@ describe("ends", () => {
   });
 
   test("a daemon in a session of its own that holds the pipe neither delays nor survives the end", async () => {
-    const began = performance.now();
-    const { execution, stdout } = await bash("setsid sh -c 'sleep 20; echo late' & disown; echo now");
+    // The daemon would last longer than the test may take.
+    const { execution, stdout } = await bash("setsid sh -c 'sleep 600; echo late' & disown; echo now");
     expect(stdout.toString()).toBe("now\n");
     expect(execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 0 });
-    expect(performance.now() - began).toBeLessThan(8000);
   });
 
   test("closing both streams is not the end", async () => {

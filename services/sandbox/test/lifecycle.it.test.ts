@@ -14,7 +14,7 @@ afterAll(async () => {
 });
 
 const gone = () =>
-  vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 5000, interval: 50 });
+  vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 20_000, interval: 50 });
 
 async function endOf(callId: string) {
   const key = { case: "callId" as const, value: callId };
@@ -24,7 +24,7 @@ async function endOf(callId: string) {
       expect(execution?.endedAt).toBeDefined();
       return execution;
     },
-    { timeout: 8000, interval: 50 },
+    { timeout: 20_000, interval: 50 },
   );
 }
 
@@ -113,11 +113,12 @@ describe("identity of a run", () => {
   test("when one of two followers leaves, the run goes on", async () => {
     const callId = newId();
     const cancel = new AbortController();
-    const first = sandbox.run("bash", "sleep 1; echo end", { callId, signal: cancel.signal });
+    const first = sandbox.run("bash", "sleep 3; echo end", { callId, signal: cancel.signal });
     const left = expect(first).rejects.toMatchObject({ code: "CANCELLED" });
-    await vi.waitFor(async () => expect(await sandbox.containers()).toHaveLength(1), { timeout: 5000, interval: 20 });
-    const second = sandbox.run("bash", "sleep 1; echo end", { callId });
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await vi.waitFor(async () => expect(await sandbox.containers()).toHaveLength(1), { timeout: 20_000, interval: 20 });
+    const follows = Promise.withResolvers<void>();
+    const second = sandbox.run("bash", "sleep 3; echo end", { callId, onEvent: () => follows.resolve() });
+    await follows.promise;
     cancel.abort();
     await left;
     expect((await second).stdout.toString()).toBe("end\n");

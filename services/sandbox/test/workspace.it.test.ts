@@ -144,10 +144,9 @@ test("files are listed by glob in pages, read by range and searched in linear ti
     ["src/b.ts", 1, "two"],
     ["src/deep/c.md", 1, "two"],
   ]);
-  const began = performance.now();
+  // Backtracking would never end here.
   await sandbox.workspaces.putFiles({ workspaceId, files: [file("hostile", "a".repeat(20_000))] }, as());
   await sandbox.workspaces.searchFiles({ workspaceId, pattern: "(a+)+$x" }, as());
-  expect(performance.now() - began).toBeLessThan(5000);
   await expect(sandbox.workspaces.searchFiles({ workspaceId, pattern: "(a)\\1" }, as())).rejects.toMatchObject({
     code: "INVALID_ARGUMENT",
   });

@@ -8,7 +8,7 @@ import { type Harness, startHarness } from "./harness.ts";
 let harness: Harness;
 
 beforeAll(async () => {
-  harness = await startHarness({ DROVER_TRACE_SILENT_MS: "1000", DROVER_TRACE_SWEEP_MS: "200" });
+  harness = await startHarness({ DROVER_TRACE_SILENT_MS: "2000", DROVER_TRACE_SWEEP_MS: "200" });
 });
 
 afterAll(async () => void (await harness?.[Symbol.asyncDispose]()));
@@ -37,10 +37,10 @@ it("closes a span whose producer was lost, and a real end replaces that", async 
 });
 
 it("leaves a span open as long as its producer vouches for it", async () => {
-  const alive = createTracer({ service: "orchestrator", bus: harness.bus, limits: { heartbeatMs: 300 } });
+  const alive = createTracer({ service: "orchestrator", bus: harness.bus, limits: { heartbeatMs: 100 } });
   const span = alive.start({ tenant, name: "waiting", kind: "wait" });
   await alive.flush();
-  await new Promise((resolve) => setTimeout(resolve, 2_500));
+  await new Promise((resolve) => setTimeout(resolve, 4_500));
   expect((await spanOf(span.context.traceId, span.context.spanId))?.state).toBe(SpanState.STARTED);
   span.end();
   await alive[Symbol.asyncDispose]();
@@ -53,11 +53,12 @@ it("goes on after a restart with what was sent meanwhile, and stops at no poison
   const { traceId } = span.context;
   await vi.waitFor(() => spanOf(traceId, span.context.spanId), 10_000);
 
+  const open = Promise.withResolvers<void>();
   const watching = (async () => {
-    for await (const _ of harness.client.watchTrace({ traceId }, harness.as(tenant)));
+    for await (const _ of harness.client.watchTrace({ traceId }, harness.as(tenant))) open.resolve();
   })();
   const ended = watching.catch((error: unknown) => DroverError.from(error).code);
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  await open.promise;
   await harness.stop();
   expect(await ended).toBe("UNAVAILABLE");
 
