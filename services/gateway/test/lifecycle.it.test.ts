@@ -9,7 +9,8 @@ import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { status } from "@grpc/grpc-js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startGateway } from "../src/wiring.ts";
-import { type EdgeFixture, startEdge } from "./edge-fixture.ts";
+import { type EdgeFixture, serve, startEdge } from "./edge-fixture.ts";
+import { fakeTasks } from "./fake-tasks.ts";
 import { GrpcClient } from "./grpc-client.ts";
 
 const { getTask, watchTask } = TaskService.method;
@@ -21,10 +22,10 @@ function dial(edge: EdgeFixture): Socket {
   return socket;
 }
 
-async function closedWithin(socket: Socket, ms: number): Promise<number> {
+async function timeToClose(socket: Socket): Promise<number> {
   const started = performance.now();
   socket.resume();
-  await once(socket, "close", { signal: AbortSignal.timeout(ms) });
+  await once(socket, "close");
   return performance.now() - started;
 }
 
@@ -41,10 +42,10 @@ describe("slow and oversized requests", () => {
   afterAll(() => edge[Symbol.asyncDispose]());
 
   it("cuts a connection that says nothing, or half a preface", async () => {
-    expect(await closedWithin(dial(edge), 2000)).toBeGreaterThan(200);
+    expect(await timeToClose(dial(edge))).toBeGreaterThan(200);
     const half = dial(edge);
     half.write("PRI * HTTP/2.0\r\n");
-    await closedWithin(half, 2000);
+    await timeToClose(half);
   });
 
   it("takes a preface that comes byte by byte", async () => {
@@ -62,9 +63,9 @@ describe("slow and oversized requests", () => {
   it("cuts HTTP/1.1 headers that never end", async () => {
     const socket = dial(edge);
     socket.write("GET / HTTP/1.1\r\nhost: x\r\n");
-    const [answer] = await once(socket, "data", { signal: AbortSignal.timeout(4000) });
+    const [answer] = await once(socket, "data");
     expect(String(answer)).toContain("408");
-    await closedWithin(socket, 2000);
+    await timeToClose(socket);
   });
 
   it("refuses headers over the limit over both versions of HTTP, and lives on", async () => {
@@ -82,6 +83,22 @@ describe("slow and oversized requests", () => {
     await client.unary(getTask, { taskId: "t" }, edge.bearer);
   });
 
+  it("refuses a request for two hosts, and gRPC that is no POST", async () => {
+    const socket = dial(edge);
+    socket.write("GET / HTTP/1.1\r\nhost: a\r\nHost: b\r\n\r\n");
+    const [answer] = await once(socket, "data");
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 400 /);
+    await timeToClose(socket);
+    const session = connectHttp2(edge.url);
+    const path = "/drover.orchestrator.v1.TaskService/GetTask";
+    const grpc = { ":path": path, "content-type": "application/grpc", te: "trailers", ...edge.bearer };
+    const stream = session.request({ ":method": "PUT", ...grpc });
+    stream.end();
+    const [headers] = await once(stream, "response");
+    expect(headers[":status"]).toBe(405);
+    session.destroy();
+  });
+
   it("holds no more connections than it may", async () => {
     const sockets = Array.from({ length: 30 }, () => dial(edge));
     let dropped = 0;
@@ -93,24 +110,37 @@ describe("slow and oversized requests", () => {
 
 describe("a drain", () => {
   it("ends watches at once with a status, lets calls finish, and closes its sessions", async () => {
-    await using edge = await startEdge();
+    const reached = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
+    await using orchestrator = await serve("orchestrator", "127.0.0.1:0", (router) =>
+      router.service(TaskService, {
+        ...fakeTasks({ aborted: [] }),
+        async getTask({ taskId }) {
+          reached.resolve();
+          await finish.promise;
+          return { task: { id: taskId } };
+        },
+      }),
+    );
+    // The grace is longer than the test may take: nothing here may wait for its end.
+    await using edge = await startEdge({
+      ORCHESTRATOR_ADDRESS: orchestrator.address,
+      DROVER_SHUTDOWN_GRACE_MS: "600000",
+    });
     using client = new GrpcClient(edge.gateway.address);
     const watch = client.stream(watchTask, { taskId: "endless" }, edge.bearer);
     const ended = once(watch, "error");
     await once(watch, "data");
     const events = await fetch(`${edge.url}/v1/tasks/endless/events`, { headers: edge.bearer });
-    const slow = client.unary(getTask, { taskId: "slow" }, edge.bearer, { deadline: Date.now() + 400 });
-    slow.catch(() => {});
-    await sleep(50);
-    const started = performance.now();
+    const slow = client.unary(getTask, { taskId: "slow" }, edge.bearer);
+    await reached.promise;
     const disposed = edge.gateway[Symbol.asyncDispose]();
     const [error] = await ended;
     expect(error).toMatchObject({ code: status.UNAVAILABLE, details: expect.stringContaining("shutting down") });
     expect(await events.text()).toContain("UNAVAILABLE; reconnect with Last-Event-ID");
-    expect(performance.now() - started).toBeLessThan(300);
-    await expect(slow).rejects.toMatchObject({ code: status.DEADLINE_EXCEEDED });
+    finish.resolve();
+    expect((await slow).message.task?.id).toBe("slow");
     await disposed;
-    expect(performance.now() - started).toBeLessThan(3000);
     await expect(fetch(edge.url)).rejects.toBeDefined();
   });
 });
