@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { generateIdentityKeys, type IdentityKeys } from "@drover/rpc";
 import type { Environment } from "@drover/runtime";
+import { SuiteFailure } from "./failure.ts";
 
 /** Where a suite on this machine keeps what must outlive its processes. */
 export interface DataFolder {
@@ -15,10 +16,10 @@ export interface DataFolder {
 
 /** The folder of a profile: `DROVER_DATA` or `.drover/<profile>` in the repository. */
 export function dataFolderOf(environment: Environment, profile: "embedded" | "distributed"): string {
-  return environment.DROVER_DATA ?? resolve(import.meta.dirname, "../../.drover", profile);
+  return environment.DROVER_DATA || resolve(import.meta.dirname, "../../.drover", profile);
 }
 
-/** Opens the folder, making it and the suite's identity keys at first use. */
+/** Opens the folder, making it and the suite's identity keys at first use. Throws what the file system throws. */
 export async function openDataFolder(path: string): Promise<DataFolder> {
   mkdirSync(path, { recursive: true, mode: 0o700 });
   const file = join(path, "identity-keys.json");
@@ -30,6 +31,9 @@ async function keysIn(file: string): Promise<IdentityKeys> {
     const stored: IdentityKeys = JSON.parse(readFileSync(file, "utf8"));
     return stored;
   } catch (error) {
+    if (error instanceof SyntaxError) {
+      throw new SuiteFailure(`${file} is damaged.`, "Remove it; the next start makes new identity keys.");
+    }
     if (!(error instanceof Error && "code" in error && error.code === "ENOENT")) throw error;
   }
   const keys = await generateIdentityKeys();

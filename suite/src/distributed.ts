@@ -1,10 +1,13 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "@drover/runtime";
 import { type DataFolder, openDataFolder } from "./data-folder.ts";
+import { SuiteFailure } from "./failure.ts";
+import { assertPortsFree } from "./free-ports.ts";
+import { hasModelEndpoint } from "./model-choice.ts";
 import { serviceEnvironment } from "./service-environment.ts";
 import { defaultPorts, type ServiceName, serviceNames } from "./service-names.ts";
 import { spawnProcess, spawnService, untilReady } from "./service-process.ts";
@@ -39,20 +42,21 @@ export async function up(
 ): Promise<{ readonly url: string; readonly keyFile: string }> {
   const folder = await openDataFolder(dataFolder);
   const record = readRecord(folder) ?? { password: randomBytes(16).toString("hex"), containers: {}, processes: {} };
+  const environment = withModel(given);
+  const missing = serviceNames.filter((name) => !isAlive(record.processes[name]));
+  // An instance of somebody else would answer in place of one that could not start.
+  await assertPortsFree(missing.flatMap((name) => [defaultPorts[name], defaultPorts[name] + 100]));
   const containers = { ...record.containers };
-  containers.postgres = ensureContainer(containers.postgres, [
-    ...["-p", `127.0.0.1:${postgresPort}:5432`, "-e", `POSTGRES_PASSWORD=${record.password}`, "drover/postgres:17"],
-  ]);
-  containers.nats = ensureContainer(containers.nats, ["-p", `127.0.0.1:${natsPort}:4222`, "drover/nats:2"]);
-  writeRecord(folder, { ...record, containers });
+  for (const [name, run] of Object.entries(containerRuns(record.password))) {
+    containers[name] = ensureContainer(containers[name], run);
+    writeRecord(folder, { ...record, containers });
+  }
   say(`Postgres on port ${postgresPort}, NATS on port ${natsPort}`);
-  await untilPostgresAnswers(containers.postgres);
+  await untilPostgresAnswers(containers.postgres ?? "");
 
   const processes = { ...record.processes };
   mkdirSync(join(folder.path, "logs"), { recursive: true });
-  const environment = withModel(given);
   if (environment !== given && !isAlive(processes.model)) processes.model = spawnModel(folder);
-  const missing = serviceNames.filter((name) => !isAlive(processes[name]));
   for (const name of missing) processes[name] = spawnDetached(name, folder, environment, record.password);
   writeRecord(folder, { ...record, containers, processes });
   await Promise.all(
@@ -103,10 +107,10 @@ function spawnDetached(name: ServiceName, folder: DataFolder, environment: Envir
 
 /** The environment, pointed at the scripted model where it names no endpoint. */
 function withModel(environment: Environment): Environment {
-  if (environment.OPENAI_BASE_URL !== undefined) return environment;
+  if (hasModelEndpoint(environment)) return environment;
   return {
-    DROVER_MODEL: "scripted-1",
     ...environment,
+    DROVER_MODEL: environment.DROVER_MODEL || "scripted-1",
     OPENAI_BASE_URL: `http://127.0.0.1:${modelPort}/v1`,
     OPENAI_API_KEY: "scripted",
   };
@@ -128,9 +132,26 @@ function logFile(folder: DataFolder, name: ServiceName | "model"): string {
   return join(folder.path, "logs", `${name}.log`);
 }
 
+function containerRuns(password: string): Readonly<Record<"postgres" | "nats", readonly string[]>> {
+  return {
+    postgres: [
+      ...["-p", `127.0.0.1:${postgresPort}:5432`, "-e", `POSTGRES_PASSWORD=${password}`, "drover/postgres:17"],
+    ],
+    nats: ["-p", `127.0.0.1:${natsPort}:4222`, "drover/nats:2"],
+  };
+}
+
+/** A container that cannot be started is removed again. */
 function ensureContainer(id: string | undefined, run: readonly string[]): string {
   if (id !== undefined && docker("ps", "--quiet", "--no-trunc", "--filter", `id=${id}`) !== "") return id;
-  return docker("run", "--detach", "--label", "drover.suite=distributed", ...run);
+  const made = docker("create", "--label", "drover.suite=distributed", ...run);
+  try {
+    docker("start", made);
+  } catch (error) {
+    docker("rm", "--force", "--volumes", made);
+    throw error;
+  }
+  return made;
 }
 
 async function untilPostgresAnswers(id: string): Promise<void> {
@@ -168,7 +189,16 @@ function isAlive(pid: number | undefined): boolean {
 }
 
 function docker(...command: readonly string[]): string {
-  return execFileSync("docker", command, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
+  const { stdout, stderr, status, error } = spawnSync("docker", command, {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  if (status === 0) return stdout.trim();
+  const said = error?.message ?? stderr.trim().split("\n")[0] ?? "";
+  throw new SuiteFailure(
+    `docker ${command[0]} failed: ${said}`,
+    "Check that Docker runs (`make docker`) and that the ports 7732 and 7742 are free.",
+  );
 }
 
 function recordFile(folder: DataFolder): string {

@@ -1,4 +1,5 @@
 import { dataFolderOf } from "./data-folder.ts";
 import { down } from "./distributed.ts";
+import { runCommand } from "./run-command.ts";
 
-await down(dataFolderOf(process.env, "distributed"), (line) => console.log(line));
+await runCommand(() => down(dataFolderOf(process.env, "distributed"), (line) => console.log(line)));

@@ -72,6 +72,11 @@ export async function startEmbeddedSuite(options: {
   };
 }
 
+/** Where the gateway listens: `DROVER_LISTEN`, or the loopback's port 7700. */
+export function gatewayListenOf(environment: Environment): string {
+  return environment.DROVER_LISTEN || "127.0.0.1:7700";
+}
+
 /** A host:port that a browser can open, for one that a server listens on. */
 function urlHost(address: string): string {
   return address.replace(/^(127\.0\.0\.1|0\.0\.0\.0|\[::\])(?=:)/, "localhost");

@@ -1,9 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { mkdirSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Environment } from "@drover/runtime";
 import { openDataFolder } from "./data-folder.ts";
+import { freePorts } from "./free-ports.ts";
 import { type SuiteParts, serviceEnvironment } from "./service-environment.ts";
 import { type ServiceName, serviceNames } from "./service-names.ts";
 import { endProcess, spawnService, untilReady } from "./service-process.ts";
@@ -80,25 +80,4 @@ export async function startProcessSuite(options: {
     },
     [Symbol.asyncDispose]: endAll,
   };
-}
-
-/** Loopback ports that are free now; all are held until the last is known, so they differ. */
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer();
-      await new Promise<void>((resolve, reject) => {
-        server.once("error", reject);
-        server.listen(0, "127.0.0.1", resolve);
-      });
-      return server;
-    }),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    if (address === null || typeof address === "string") throw new Error("A loopback port could not be bound.");
-    return address.port;
-  });
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

@@ -4,6 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment } from "@drover/runtime";
+import { SuiteFailure } from "./failure.ts";
 import type { ServiceName } from "./service-names.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -50,9 +51,14 @@ export async function untilReady(
   const until = performance.now() + options.timeoutMs;
   for (;;) {
     if (await answersReady(adminAddress)) return;
-    if (!options.isAlive()) throw new Error(`${name} has ended while starting; see ${options.logFile}.`);
+    if (!options.isAlive()) {
+      throw new SuiteFailure(`${name} has ended while starting.`, `Its log says why: ${options.logFile}.`);
+    }
     if (performance.now() > until) {
-      throw new Error(`${name} was not ready after ${options.timeoutMs} ms; see ${options.logFile}.`);
+      throw new SuiteFailure(
+        `${name} was not ready after ${options.timeoutMs} ms.`,
+        `Its log says why: ${options.logFile}.`,
+      );
     }
     await sleep(100);
   }
