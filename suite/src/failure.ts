@@ -55,8 +55,9 @@ function systemSentences(error: Error): readonly [string, string] | undefined {
   if (typeof code !== "string") return undefined;
   if (syscall === "listen" || syscall === "bind" || syscall === "getaddrinfo") {
     const place = port === undefined ? "The address" : `${address}:${port}`;
-    const what = code === "EADDRINUSE" ? `${place} is in use.` : `${place} cannot be listened on (${code}).`;
-    return [what, "End what uses it, or choose another address with DROVER_LISTEN."];
+    return code === "EADDRINUSE"
+      ? [`${place} is in use.`, "End what uses it, or choose another address with DROVER_LISTEN."]
+      : [`${place} cannot be listened on (${code}).`, "Choose an address of this machine with DROVER_LISTEN."];
   }
   const fault = fileFaults[code];
   if (fault === undefined || typeof path !== "string") return undefined;

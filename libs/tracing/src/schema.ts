@@ -46,6 +46,7 @@ export const attr = {
   conversationId: "gen_ai.conversation.id",
   toolName: "gen_ai.tool.name",
   toolCallId: "gen_ai.tool.call.id",
+  toolSummary: "drover.tool.summary",
   costNanoUsd: "drover.cost.nano_usd",
   taskId: "drover.task.id",
   taskState: "drover.task.state",

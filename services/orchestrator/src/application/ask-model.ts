@@ -73,38 +73,19 @@ export async function askModel(
   }
 }
 
+/** The memory service traces its own part; only what it cannot know is told here. */
 async function buildContext(parts: AskParts, session: TaskSession, round: Span): Promise<BuiltContext> {
   const { task, control } = session;
-  const span = parts.tracer.start({
-    tenant: task.tenant,
-    name: "build context",
-    kind: "memory",
-    parent: round.context,
-    taskId: task.id,
-  });
   const append = unfed(session);
-  try {
-    const request = { conversationId: task.conversationId, append, systemPrompt, tools: parts.tools.specs };
-    const context = await withPatience(
-      { totalMs: parts.patienceMs, clock: parts.clock },
-      control.signal,
-      () => parts.memory.buildContext(session.scope(span), request, control.signal),
-      (error) => span.event("retry", { text: error.message }),
-    );
-    markFed(session);
-    span.end({
-      attributes: {
-        [attr.contextBudget]: context.windowTokens,
-        [attr.contextFixedTokens]: context.fixedTokens,
-        [attr.contextHistoryTokens]: context.historyTokens,
-        [attr.contextMessages]: context.messages.length,
-      },
-    });
-    return context;
-  } catch (error) {
-    span.end({ error: DroverError.from(error).message });
-    throw error;
-  }
+  const request = { conversationId: task.conversationId, append, systemPrompt, tools: parts.tools.specs };
+  const context = await withPatience(
+    { totalMs: parts.patienceMs, clock: parts.clock },
+    control.signal,
+    () => parts.memory.buildContext(session.scope(round), request, control.signal),
+    (error) => round.event("retry", { text: error.message }),
+  );
+  markFed(session);
+  return context;
 }
 
 async function turnOf(

@@ -44,6 +44,7 @@ export async function recordableResult(
   span.end({
     error: result.ok ? undefined : `${result.errorCode}: ${summary}`,
     attributes: {
+      [attr.toolSummary]: summary,
       [attr.resultCharacters]: masked.text.length,
       [attr.shownCharacters]: view.shownCharacters,
       [attr.spillPointer]: pointer === "" ? undefined : pointer,
