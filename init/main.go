@@ -26,6 +26,9 @@ func main() {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetDumpable, 0, 0); errno != 0 {
 		os.Exit(exitNoSetup)
 	}
+	if !confine() {
+		os.Exit(exitNoSetup)
+	}
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(50)
 	debug.SetMemoryLimit(heapLimitBytes)
