@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
+import type { WorkspaceLimits } from "./application/ports.ts";
 import type { RunSettings } from "./application/run-driver.ts";
 import type { LimitPolicy } from "./domain/limits.ts";
 import { defaultLimitPolicy } from "./domain/limits.ts";
@@ -33,6 +34,7 @@ const variables = {
   DROVER_SANDBOX_REAP_MS: env.milliseconds({ min: 100, max: 15_000, default: 10_000 }),
   DROVER_SANDBOX_RETENTION_DAYS: env.integer({ min: 1, max: 3650, default: 30 }),
   DROVER_WORKSPACE_MAX_BYTES: env.bytes({ min: 1024, default: 128 * 1024 ** 2 }),
+  DROVER_WORKSPACE_MAX_FILE_BYTES: env.bytes({ min: 1024, max: 60 * 1024 ** 2, default: 32 * 1024 ** 2 }),
   DROVER_WORKSPACE_MAX_FILES: env.integer({ min: 1, max: 100_000, default: 5000 }),
 };
 
@@ -70,6 +72,15 @@ export function runSettingsOf(config: Config): RunSettings {
     imagePrefix: config.DROVER_SANDBOX_IMAGE_PREFIX,
     startTimeoutMs: config.DROVER_SANDBOX_START_TIMEOUT_MS,
     hardOutputBytes: config.DROVER_SANDBOX_HARD_OUTPUT,
+  };
+}
+
+/** What a workspace may hold. */
+export function workspaceLimitsOf(config: Config): WorkspaceLimits {
+  return {
+    maxBytes: config.DROVER_WORKSPACE_MAX_BYTES,
+    maxFileBytes: config.DROVER_WORKSPACE_MAX_FILE_BYTES,
+    maxFiles: config.DROVER_WORKSPACE_MAX_FILES,
   };
 }
 

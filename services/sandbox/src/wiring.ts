@@ -25,7 +25,7 @@ import { Reaper } from "./application/reaper.ts";
 import { RunProgram } from "./application/run-program.ts";
 import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
-import { instanceOf, limitPolicyOf, readConfig, runSettingsOf } from "./config.ts";
+import { instanceOf, limitPolicyOf, readConfig, runSettingsOf, workspaceLimitsOf } from "./config.ts";
 import { imageOf, languages } from "./domain/language.ts";
 import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
@@ -59,7 +59,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const runtime = config.DROVER_SANDBOX_RUNTIME;
   const engine = new DockerEngine({ host: config.DOCKER_HOST, owner: instance.owner, runtime, images });
   const live = new LiveRuns();
-  const space = { maxBytes: config.DROVER_WORKSPACE_MAX_BYTES, maxFiles: config.DROVER_WORKSPACE_MAX_FILES };
+  const space = workspaceLimitsOf(config);
   const runs = new RunProgram({
     engine,
     executions,

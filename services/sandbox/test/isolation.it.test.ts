@@ -109,6 +109,28 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); socket.create_connect
   expect(stdout.toString()).toBe("refused\nrefused\nrefused\nrefused\nloopback\n");
 });
 
+test("there are no sockets that a network namespace does not confine, no io_uring and no calls of another ABI", async () => {
+  const code = `
+import ctypes, errno, mmap, os, platform, socket
+for family in (1, 2, 10, 16): socket.socket(family, socket.SOCK_DGRAM).close()
+def refusal(family, kind):
+    try: socket.socket(family, kind); return "open"
+    except OSError as e: return errno.errorcode[e.errno]
+print([refusal(family, kind) for family, kind in ((40, 1), (38, 5), (17, 3), (31, 3), (44, 3))])
+libc = ctypes.CDLL(None, use_errno=True)
+print([(libc.syscall(number, 8, 0), errno.errorcode[ctypes.get_errno()]) for number in (425, 426, 427)])
+if platform.machine() == "x86_64":
+    page = mmap.mmap(-1, 4096, prot=7)
+    page.write(bytes([0x53, 0xb8, 20, 0, 0, 0, 0xcd, 0x80, 0x5b, 0xc3]))  # getpid of i386
+    call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+    print(errno.errorcode[-call()])
+else: print("ENOSYS")`;
+  const { stdout, stderr } = await sandbox.run("python", code);
+  const none = "(-1, 'ENOSYS')";
+  const families = Array.from({ length: 5 }, () => "'EAFNOSUPPORT'").join(", ");
+  expect(stderr.toString() + stdout.toString()).toBe(`[${families}]\n[${none}, ${none}, ${none}]\nENOSYS\n`);
+});
+
 test("there is no set-user-id program, no new namespace and no mount", async () => {
   const code = `
     find / -xdev -perm /6000 -type f 2>/dev/null

@@ -24,6 +24,7 @@ const verdicts: Readonly<Record<Verdict, VerdictMessage>> = {
   TIMEOUT_WALL: VerdictMessage.TIMEOUT_WALL,
   OOM: VerdictMessage.OOM,
   OUTPUT_LIMIT: VerdictMessage.OUTPUT_LIMIT,
+  DISK_LIMIT: VerdictMessage.DISK_LIMIT,
   CANCELLED: VerdictMessage.CANCELLED,
   LAUNCH_FAILED: VerdictMessage.LAUNCH_FAILED,
   INFRA_LOST: VerdictMessage.INFRA_LOST,

@@ -13,6 +13,7 @@ export interface Collected {
 /**
  * Takes what a program changed in its workspace over as one change set. Process 1 reported it, so
  * every path is checked again. What cannot be taken over is reported, never dropped silently.
+ * Nothing is taken over once the signal has aborted.
  */
 export class ChangeCollector {
   readonly #workspaces: WorkspaceStore;
@@ -25,7 +26,8 @@ export class ChangeCollector {
     this.#log = log;
   }
 
-  async commit(execution: Execution, container: Container): Promise<Collected> {
+  /** Undefined where the signal aborted before the changes were written. */
+  async commit(execution: Execution, container: Container, signal: AbortSignal): Promise<Collected | undefined> {
     const changes: Change[] = [];
     const skipped: ChangeOutcome[] = [];
     try {
@@ -33,8 +35,12 @@ export class ChangeCollector {
         if (found.kind === "skip") return void skipped.push(skip(found.path, found.reason));
         const fault = pathFault(found.path);
         if (fault !== undefined) return void skipped.push(skip(found.path, fault));
+        const tooLarge = this.#tooLarge(found);
+        if (tooLarge !== undefined) return void skipped.push(skip(found.path, tooLarge));
+        signal.throwIfAborted();
         changes.push(await this.#kept(execution.tenant, found));
       });
+      if (signal.aborted) return undefined;
       if (changes.length === 0) return { workspaceVersionAfter: 0, changes: skipped };
       const commit = await this.#workspaces.commit(execution.tenant, execution.workspaceId, changes, {
         since: execution.workspaceVersionBefore,
@@ -49,11 +55,17 @@ export class ChangeCollector {
         changes: [...commit.outcomes, ...skipped],
       };
     } catch (error) {
+      if (signal.aborted) return undefined;
       const failure = DroverError.from(error);
       this.#log.warn({ err: error, execution: execution.id }, "the changes of a run were not committed");
       const lost = changes.map((change) => skip(pathOf(change), failure.message));
       return { workspaceVersionAfter: 0, changes: [...lost, ...skipped, skip("", failure.message)] };
     }
+  }
+
+  #tooLarge(found: CollectedChange): string | undefined {
+    if (found.kind !== "put" || found.content.length <= this.#limits.maxFileBytes) return undefined;
+    return `${found.content.length} bytes; a file has at most ${this.#limits.maxFileBytes}`;
   }
 
   async #kept(tenant: string, found: Exclude<CollectedChange, { kind: "skip" }>): Promise<Change> {

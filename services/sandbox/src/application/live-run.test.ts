@@ -71,22 +71,29 @@ test("a run that is added after its task was cancelled, though its call was made
   expect(run.cancelSignal.aborted).toBe(true);
 });
 
-test("admission: slots, then a queue in order, then a refusal; an abort leaves the queue", async () => {
+test("admission: slots, then a queue in order, then a refusal; leaving gives the place on", async () => {
   const admission = new Admission(1, 2);
-  const leave = await admission.enter(never);
-  const order: string[] = [];
-  const impatient = new AbortController();
-  const gone = admission.enter(impatient.signal);
-  const next = admission.enter(never).then((free) => {
-    order.push("next");
-    return free;
-  });
-  await expect(admission.enter(never)).rejects.toMatchObject({ code: "RESOURCE_EXHAUSTED", retryable: true });
-  impatient.abort(new Error("gone"));
+  const first = admission.claim();
+  await first.turn(never);
+  const [impatient, next] = [admission.claim(), admission.claim()];
+  expect(() => admission.claim()).toThrow(expect.objectContaining({ code: "RESOURCE_EXHAUSTED", retryable: true }));
+  const abort = new AbortController();
+  const gone = impatient.turn(abort.signal);
+  abort.abort(new Error("gone"));
   await expect(gone).rejects.toThrow("gone");
-  leave();
-  leave();
-  (await next)();
-  expect(order).toEqual(["next"]);
-  (await admission.enter(never))();
+  impatient.leave();
+  const last = admission.claim();
+  const order: string[] = [];
+  const turns = [next, last].map(async (place, index) => {
+    await place.turn(never);
+    order.push(`${index}`);
+    place.leave();
+  });
+  first.leave();
+  first.leave();
+  await Promise.all(turns);
+  expect(order).toEqual(["0", "1"]);
+  const free = admission.claim();
+  await free.turn(never);
+  free.leave();
 });

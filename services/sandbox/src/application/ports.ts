@@ -155,6 +155,8 @@ export interface Workspace {
 /** Limits of one workspace. */
 export interface WorkspaceLimits {
   readonly maxBytes: number;
+  /** Of one file that a run changed; those of a call are limited by the message. */
+  readonly maxFileBytes: number;
   readonly maxFiles: number;
 }
 

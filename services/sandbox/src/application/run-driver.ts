@@ -1,11 +1,11 @@
 import { type Clock, DroverError } from "@drover/kernel";
 import { attr, type Span, type TraceContext, type Tracer } from "@drover/tracing";
-import type { ChangeOutcome, FileEntry } from "../domain/change-set.ts";
+import type { FileEntry } from "../domain/change-set.ts";
 import { type Execution, type ExecutionResult, emptyResult } from "../domain/execution.ts";
 import { type Language, programFileName } from "../domain/language.ts";
 import { endedByItself, type Outcome, outcomeOf, type RunFacts } from "../domain/verdict.ts";
-import type { Admission } from "./admission.ts";
-import type { ChangeCollector } from "./change-collector.ts";
+import type { Place } from "./admission.ts";
+import type { ChangeCollector, Collected } from "./change-collector.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { Container, ContainerEngine, Log, ProgramReport, WorkspaceStore } from "./ports.ts";
 import { ProgramWatch, reasonOf } from "./program-watch.ts";
@@ -33,7 +33,6 @@ export interface DriverParts {
   readonly engine: ContainerEngine;
   readonly workspaces: WorkspaceStore;
   readonly collector: ChangeCollector;
-  readonly admission: Admission;
   readonly clock: Clock;
   readonly tracer: Tracer;
   readonly log: Log;
@@ -46,7 +45,7 @@ export interface DriverParts {
 const lifetimeMarginMs = 120_000;
 
 /** Takes one run from its queue place to a removed container. Never rejects: every failure is a verdict. */
-export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan): Promise<Execution> {
+export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, place: Place): Promise<Execution> {
   const { execution } = plan;
   const span = parts.tracer.start({
     tenant: execution.tenant,
@@ -57,7 +56,7 @@ export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan):
     attributes: { [attr.execLanguage]: execution.language, [attr.toolCallId]: execution.callId },
   });
   const started: { at?: Date } = {};
-  const result = await runToResult(parts, run, plan, span, started);
+  const result = await runToResult(parts, run, plan, span, started, place);
   const { outcome } = result;
   span.end({
     error: outcome.verdict === "EXITED" ? undefined : outcome.message,
@@ -82,18 +81,18 @@ async function runToResult(
   plan: RunPlan,
   span: Span,
   started: { at?: Date },
+  place: Place,
 ): Promise<ExecutionResult> {
-  let leave: (() => void) | undefined;
   let container: Container | undefined;
   try {
-    leave = await parts.admission.enter(run.cancelSignal);
+    await place.turn(run.cancelSignal);
     container = await startContainer(parts, run, plan, span);
     return await runProgram(parts, run, plan, container, span, started);
   } catch (error) {
     return emptyResult(failureOf(error, run));
   } finally {
     await removed(parts, container);
-    leave?.();
+    place.leave();
   }
 }
 
@@ -126,8 +125,9 @@ async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, s
     return container;
   } catch (error) {
     starting.end({ error: "The container could not be started." });
+    const outOfMemory = await container?.sawOutOfMemory().catch(() => false);
     await removed(parts, container);
-    throw error;
+    throw outOfMemory === true ? new DroverError("RESOURCE_EXHAUSTED", "", { reason: "OUT_OF_MEMORY" }) : error;
   }
 }
 
@@ -145,7 +145,10 @@ async function putFiles(parts: DriverParts, plan: RunPlan, to: Container, signal
 }
 
 function programPath({ language, files, request }: RunPlan): string {
-  return programFileName(language, new Set([...files, ...request.files].map((file) => file.path)));
+  return programFileName(
+    language,
+    [...files, ...request.files].map((file) => file.path),
+  );
 }
 
 async function runProgram(
@@ -186,8 +189,11 @@ async function runProgram(
   }
   await watch.close();
   const oomSeen = await sawOutOfMemory(report, container);
-  const outcome = outcomeOf(factsOf(report, lost, watch, oomSeen));
-  program.end({ attributes: { [attr.execOutcome]: outcome.verdict } });
+  const facts = factsOf(report, lost, watch, oomSeen);
+  const ownEnd = outcomeOf(facts);
+  program.end({ attributes: { [attr.execOutcome]: ownEnd.verdict } });
+  const changes = await changesOf(parts, plan, container, ownEnd, run);
+  const outcome = changes === undefined ? outcomeOf({ ...facts, killedBy: reasonOf(run.cancelSignal) }) : ownEnd;
   return {
     outcome,
     oomSeen,
@@ -198,7 +204,7 @@ async function runProgram(
       cpuMs: report?.cpuMs ?? 0,
       peakMemoryBytes: report?.peakMemoryBytes ?? 0,
     },
-    ...(await changesOf(parts, plan, container, outcome, run)),
+    ...(changes ?? unchanged),
   };
 }
 
@@ -225,22 +231,34 @@ async function sawOutOfMemory(report: ProgramReport | undefined, container: Cont
   return await container.sawOutOfMemory().catch(() => false);
 }
 
+const unchanged: Collected = { workspaceVersionAfter: 0, changes: [] };
+
+/** What the program changed; undefined where a cancel came before it was taken over. */
 async function changesOf(
   parts: DriverParts,
   plan: RunPlan,
   container: Container,
   outcome: Outcome,
   run: LiveRun,
-): Promise<{ workspaceVersionAfter: number; changes: readonly ChangeOutcome[] }> {
-  const none = { workspaceVersionAfter: 0, changes: [] };
-  if (plan.execution.workspaceId === "" || !endedByItself(outcome) || run.cancelSignal.aborted) return none;
-  return await parts.collector.commit(plan.execution, container);
+): Promise<Collected | undefined> {
+  if (plan.execution.workspaceId === "" || !endedByItself(outcome)) return unchanged;
+  const { cancelSignal } = run;
+  if (cancelSignal.aborted) return undefined;
+  const kill = () => void container.kill().catch(() => undefined);
+  cancelSignal.addEventListener("abort", kill, { once: true });
+  try {
+    return await parts.collector.commit(plan.execution, container, cancelSignal);
+  } finally {
+    cancelSignal.removeEventListener("abort", kill);
+  }
 }
 
 function failureOf(error: unknown, run: LiveRun): Outcome {
   const facts = { oomSeen: false, wallLimitMs: run.execution.limits.wallMs };
   if (run.cancelSignal.aborted) return outcomeOf({ ...facts, killedBy: reasonOf(run.cancelSignal) });
   const known = DroverError.from(error);
+  if (known.reason === "OUT_OF_MEMORY") return outcomeOf({ ...facts, killedBy: "", oomSeen: true });
+  if (known.reason === "WORKSPACE_FULL") return outcomeOf({ ...facts, killedBy: "", diskFull: true });
   if (known.code === "FAILED_PRECONDITION") {
     return outcomeOf({ ...facts, killedBy: "", launchError: known.message });
   }

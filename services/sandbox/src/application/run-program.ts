@@ -5,6 +5,8 @@ import type { FileEntry } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
 import { imageOf, type Language } from "../domain/language.ts";
 import type { LimitPolicy, Limits } from "../domain/limits.ts";
+import { checkFolders } from "../domain/workspace-path.ts";
+import type { Admission, Place } from "./admission.ts";
 import { LiveRun, type RunEvent } from "./live-run.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import type { Digest, ExecutionStore, RunMetrics } from "./ports.ts";
@@ -26,6 +28,7 @@ export interface RunStream {
 /** What the use case works with. */
 export interface RunParts extends Omit<DriverParts, "onStarted"> {
   readonly executions: ExecutionStore;
+  readonly admission: Admission;
   readonly live: LiveRuns;
   readonly policy: LimitPolicy;
   readonly digest: Digest;
@@ -74,14 +77,17 @@ export class RunProgram {
     return { existing: false, events: run.follow(signal) };
   }
 
-  /** Rejects `start` and forgets the run where it could not even be tried; else records its end. */
+  /** Takes its place first: a run that was accepted is not refused any more. Rejects `start` and forgets the run where it could not even be tried; else records its end. */
   async #drive(run: LiveRun, start: PromiseWithResolvers<void>, plan: RunPlan): Promise<void> {
     const { engine, admission, executions, metrics, clock } = this.#parts;
     const { tenant, id } = plan.execution;
+    let place: Place | undefined;
     try {
-      admission.check();
+      place = admission.claim();
+      checkFolders("files", new Set([...plan.files, ...plan.request.files].map(({ path }) => path)));
       await engine.check(plan.execution.image, AbortSignal.timeout(this.#parts.settings.startTimeoutMs));
     } catch (error) {
+      place?.leave();
       await executions.withdraw(tenant, id).catch(() => undefined);
       run.failed(error);
       return start.reject(error);
@@ -93,7 +99,7 @@ export class RunProgram {
     const onStarted = (execution: Execution, at: Date) => {
       marks.push(executions.started(execution.tenant, execution.id, at).catch(() => undefined));
     };
-    const ended = await driveRun({ ...this.#parts, onStarted }, run, plan);
+    const ended = await driveRun({ ...this.#parts, onStarted }, run, plan, place);
     await Promise.all(marks);
     await this.#record(ended);
     metrics.running(-1);

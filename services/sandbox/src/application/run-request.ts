@@ -27,6 +27,10 @@ export interface RunRequest {
 const maxArguments = 256;
 /** Linux takes at most 131,071 bytes in one argument or variable. */
 const maxTextBytes = 128 * 1024 - 1;
+/** Arguments and variables travel in one frame of at most 1 MiB, with the language's own. */
+const maxTogetherBytes = 1_000_000;
+/** As many as a workspace may have by default. */
+const maxGivenFiles = 5000;
 const token = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** Checks everything that can be checked without asking anybody, and names every fault. */
@@ -40,6 +44,10 @@ export function checkRunRequest(
   const language = languageNamed(request.language);
   const limits = applyLimits(request.limits, policy);
   const faults = [...idFaults(request), ...argumentFaults(request), ...environmentFaults(request)];
+  if (faults.length === 0) faults.push(...togetherFaults(request));
+  if (request.files.length > maxGivenFiles) {
+    faults.push({ field: "files", found: `${request.files.length}`, allowed: `at most ${maxGivenFiles}` });
+  }
   if (request.code === "") faults.push({ field: "code", found: "nothing", allowed: "the text of a program" });
   if (faults.length > 0) throw invalidFields(faults);
   checkPaths(
@@ -78,6 +86,13 @@ function environmentFaults(request: RunRequest): FieldViolation[] {
       ? textFaults(`environment[${name}]`, `${name}=${value}`)
       : [{ field: "environment", found: JSON.stringify(name.slice(0, 40)), allowed: "[A-Za-z_][A-Za-z0-9_]*" }],
   );
+}
+
+function togetherFaults(request: RunRequest): FieldViolation[] {
+  const bytes = new TextEncoder().encode(JSON.stringify([request.arguments, request.environment])).length;
+  if (bytes <= maxTogetherBytes) return [];
+  const found = `${bytes} bytes together with the environment`;
+  return [{ field: "arguments", found, allowed: `at most ${maxTogetherBytes}, written as JSON` }];
 }
 
 function textFaults(field: string, text: string): FieldViolation[] {

@@ -6,10 +6,11 @@ test("an unknown language is refused with the list of all", () => {
   expect(() => languageNamed("perl")).toThrow(/language: found "perl", allowed one of python, javascript, bash/);
 });
 
-test("the program's file gives way to a file of the workspace", () => {
+test("the program's file gives way to a file or a folder of the workspace", () => {
   const python = languageNamed("python");
   expect(programFileName(python, new Set())).toBe("main.py");
   expect(programFileName(python, new Set(["main.py", "main_1.py"]))).toBe("main_2.py");
+  expect(programFileName(python, ["main.py/x", "main_1.py/y/z"])).toBe("main_2.py");
 });
 
 test("every language is complete", () => {

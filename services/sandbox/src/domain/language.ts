@@ -1,4 +1,5 @@
 import { invalidField } from "@drover/kernel";
+import { foldersOf } from "./workspace-path.ts";
 
 /** A language that programs can be written in; everything about it is data. */
 export interface Language {
@@ -60,10 +61,11 @@ export function languageNamed(name: string): Language {
 
 /**
  * Where the program goes: its language's main file, or a numbered variant of it where the working
- * directory holds a file of that name already. It stands beside the other files, so that imports
+ * directory holds a file or a folder of that name already; `paths` are its files. It stands beside the other files, so that imports
  * work, and is never part of the workspace.
  */
-export function programFileName(language: Language, taken: ReadonlySet<string>): string {
+export function programFileName(language: Language, paths: Iterable<string>): string {
+  const taken = new Set([...paths].flatMap((path) => [path, ...foldersOf(path)]));
   if (!taken.has(language.mainFile)) return language.mainFile;
   const dot = language.mainFile.lastIndexOf(".");
   for (let n = 1; ; n++) {

@@ -11,6 +11,7 @@ test.each<[string, Partial<RunFacts>, string]>([
   ["SIGKILL from inside", { exit: { signal: 9 } }, "SIGNALED"],
   ["SIGSEGV after a child was killed for memory", { exit: { signal: 11 }, oomSeen: true }, "SIGNALED"],
   ["SIGKILL by the kernel", { exit: { signal: 9 }, oomSeen: true }, "OOM"],
+  ["files that do not fit", { diskFull: true, lost: "x" }, "DISK_LIMIT"],
   ["process 1 lost to memory", { oomSeen: true, lost: "x" }, "OOM"],
   ["process 1 lost", { lost: "x" }, "INFRA_LOST"],
   ["our time-out, whatever followed", { killedBy: "timeout", exit: { code: 0 } }, "TIMEOUT_WALL"],

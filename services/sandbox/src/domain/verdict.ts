@@ -7,6 +7,7 @@ export type Verdict =
   | "TIMEOUT_WALL"
   | "OOM"
   | "OUTPUT_LIMIT"
+  | "DISK_LIMIT"
   | "CANCELLED"
   | "LAUNCH_FAILED"
   | "INFRA_LOST";
@@ -22,6 +23,8 @@ export interface RunFacts {
   readonly exit?: { readonly code: number } | { readonly signal: number };
   /** From process 1: the program could not be started. */
   readonly launchError?: string;
+  /** From process 1: the files of the run do not fit into the container. */
+  readonly diskFull?: boolean;
   /** The kernel killed something in the container for memory: process 1's count or the engine's flag. */
   readonly oomSeen: boolean;
   /** Why the container, the daemon or the service was lost. */
@@ -56,6 +59,13 @@ export function outcomeOf(facts: RunFacts): Outcome {
     return ended("LAUNCH_FAILED", "", `The program could not be started: ${facts.launchError}`);
   }
   if (facts.exit === undefined) {
+    if (facts.diskFull === true) {
+      return ended(
+        "DISK_LIMIT",
+        "",
+        "The files do not fit into /workspace; half of the memory limit is the most it takes.",
+      );
+    }
     if (facts.oomSeen) return ended("OOM", "", "The container ran out of memory.");
     return ended("INFRA_LOST", killedBy, facts.lost ?? "The container was lost while the program ran.");
   }

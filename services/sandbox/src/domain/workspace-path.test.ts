@@ -2,9 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { checkPaths, foldersOf, pathFault } from "./workspace-path.ts";
 
-test.each(["a", "a/b.txt", "ünï/日本", ".hidden", "a..b", "...", "a b", "CON"])("%j is a clean path", (path) => {
-  expect(pathFault(path)).toBeUndefined();
-});
+test.each(["a", "a/b.txt", "ünï/日本", ".hidden", "a..b", "...", "a b", "CON", "x".repeat(255)])(
+  "%j is a clean path",
+  (path) => {
+    expect(pathFault(path)).toBeUndefined();
+  },
+);
 
 test.each([
   "",
@@ -23,6 +26,8 @@ test.each([
   "a\\b",
   "\ud800",
   "x".repeat(1025),
+  "x".repeat(256),
+  `a/${"é".repeat(128)}/b`,
   `${"d/".repeat(64)}x`,
 ])("%j is refused", (path) => {
   expect(pathFault(path)).toBeTypeOf("string");

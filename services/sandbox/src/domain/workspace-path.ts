@@ -2,14 +2,16 @@ import { type FieldViolation, invalidField, invalidFields } from "@drover/kernel
 
 const maxBytes = 1024;
 const maxDepth = 64;
+/** What Linux takes as one name. */
+const maxPartBytes = 255;
 const allowed =
-  'a relative path with "/", at most 1,024 bytes and 64 levels, without "..", ".", empty parts or control characters';
+  'a relative path with "/", at most 1,024 bytes, 64 levels and 255 bytes a part, without "..", ".", empty parts or control characters';
 
 /** What is wrong with a path, or undefined where it is a clean path below the workspace root. */
 export function pathFault(path: string): string | undefined {
   if (path === "") return "an empty path";
   if (!path.isWellFormed()) return "a path that is not Unicode";
-  if (new TextEncoder().encode(path).length > maxBytes) return `${path.length} characters`;
+  if (bytesOf(path) > maxBytes) return `${bytesOf(path)} bytes`;
   if (path.startsWith("/")) return "an absolute path";
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused
   if (/[\u0000-\u001f\u007f]/.test(path)) return "a control character";
@@ -17,7 +19,12 @@ export function pathFault(path: string): string | undefined {
   const parts = path.split("/");
   if (parts.length > maxDepth) return `${parts.length} levels`;
   if (parts.some((part) => part === "" || part === "." || part === "..")) return "a part that is empty, . or ..";
-  return undefined;
+  const long = parts.find((part) => bytesOf(part) > maxPartBytes);
+  return long === undefined ? undefined : `a part of ${bytesOf(long)} bytes`;
+}
+
+function bytesOf(text: string): number {
+  return new TextEncoder().encode(text).length;
 }
 
 /**
@@ -33,10 +40,14 @@ export function checkPaths(field: string, paths: readonly string[]): void {
     seen.add(path);
   }
   if (violations.length > 0) throw invalidFields(violations.slice(0, 20));
-  const clash = folderClash(seen);
-  if (clash !== undefined) {
-    throw invalidField(`${field}.path`, `${JSON.stringify(clash)} as a file and as a folder`, "one of the two");
-  }
+  checkFolders(field, seen);
+}
+
+/** Refuses paths of which one is a file and a folder of the same set. */
+export function checkFolders(field: string, paths: ReadonlySet<string>): void {
+  const clash = folderClash(paths);
+  if (clash === undefined) return;
+  throw invalidField(`${field}.path`, `${JSON.stringify(clash)} as a file and as a folder`, "one of the two");
 }
 
 /** A path that is a file and a folder of the same set, or undefined. */

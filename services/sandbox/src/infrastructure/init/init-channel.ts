@@ -46,7 +46,7 @@ export class InitChannel {
     for (const frame of this.#parser.push(chunk)) {
       if (frame.type === frameTypes.fault) {
         const { reason, message } = faultReport(frame.payload);
-        this.lose(`Process 1 refused a request: ${reason} ${message}`, reason);
+        this.lose(`Process 1 refused a request: ${reason}.`, reason, new Error(message));
       } else if (frame.type === frameTypes.ready) {
         this.#ready.resolve();
       } else {
