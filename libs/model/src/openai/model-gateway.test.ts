@@ -172,6 +172,39 @@ test("sends a conversation with the provider's own ids, streaming, with the key 
   });
 });
 
+interface Sent {
+  readonly messages: readonly { tool_call_id?: string; tool_calls?: readonly { id: string }[] }[];
+}
+
+test("an id that a provider gives again in a later turn goes out once; the later call has ours", async () => {
+  await using server = await startWireServer(stream(frame({ content: "ok" }, "stop"), done));
+  const turn = (callId: string) => [
+    {
+      role: "assistant" as const,
+      text: "",
+      toolCalls: [{ callId, providerCallId: "grep:0", name: "grep", argumentsJson: "{}" }],
+    },
+    { role: "tool" as const, callId, text: `found ${callId}` },
+  ];
+  await ask(server, {}, { messages: [{ role: "user", text: "q" }, ...turn("ours-1"), ...turn("ours-2")] });
+  const body: unknown = server.seen[0]?.body;
+  const { messages } = body as Sent;
+  expect(messages.flatMap((message) => message.tool_calls?.map(({ id }) => id) ?? [])).toEqual(["grep:0", "ours-2"]);
+  expect(messages.flatMap((message) => message.tool_call_id ?? [])).toEqual(["grep:0", "ours-2"]);
+});
+
+test("a turn longer than anybody could use ends the call, and the connection with it", async () => {
+  await using server = await startWireServer(async (response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    while (response.writable && !response.destroyed) {
+      response.write(frame({ content: "y".repeat(100_000) }));
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  });
+  expect(await failureOf(ask(server))).toMatchObject({ reason: "MODEL_OUTPUT_TOO_LONG", retryable: false });
+  await server.seen[0]?.closed;
+});
+
 test("an orphan tool message never leaves the process", async () => {
   await using server = await startWireServer(stream());
   const error = await failureOf(ask(server, {}, { messages: [{ role: "tool", callId: "x", text: "" }] }));

@@ -1,3 +1,4 @@
+import { DroverError } from "@drover/kernel";
 import { decisionOf } from "../decision.ts";
 import type { ModelEvent, ModelReply } from "../gateway.ts";
 import type { ModelUsage } from "../usage.ts";
@@ -17,6 +18,12 @@ interface WireChoice {
   readonly finish_reason?: string | null;
 }
 
+/**
+ * Characters of one turn, all its parts together. Beyond it no part of Drover could take it: as UTF-8 the turn must fit
+ * into a message of 4 MiB.
+ */
+const mostCharacters = 1_300_000;
+
 /** Reads the chunks of one turn: turns each into events and gathers what the reply needs. */
 export class TurnReader {
   readonly #calls = new ToolCallAssembly();
@@ -27,8 +34,12 @@ export class TurnReader {
   #finishReason: string | undefined;
   #usage: ModelUsage | undefined;
   #model = "";
+  #characters = 0;
 
-  /** The events of one chunk, in order. Only the choice 0 is read. */
+  /**
+   * The events of one chunk, in order. Only the choice 0 is read. FAILED_PRECONDITION with reason
+   * MODEL_OUTPUT_TOO_LONG where the turn is longer than anybody could use.
+   */
   *read(chunk: WireChunk): Generator<ModelEvent> {
     if (typeof chunk.model === "string" && chunk.model !== "") this.#model = chunk.model;
     this.#usage = usageOf(chunk.usage) ?? this.#usage;
@@ -59,22 +70,35 @@ export class TurnReader {
   *#delta(delta: Readonly<Record<string, unknown>>): Generator<ModelEvent> {
     const reasoning = reasoningOf(delta);
     if (reasoning !== "") {
+      this.#count(reasoning);
       this.#reasoning += reasoning;
       yield { type: "reasoning", text: reasoning };
     }
     const text = textOf(delta.content);
     if (text !== "") {
+      this.#count(text);
       this.#text += text;
       yield { type: "text", text };
     }
-    this.#refusal += textOf(delta.refusal);
+    const refusal = textOf(delta.refusal);
+    this.#count(refusal);
+    this.#refusal += refusal;
     const calls = Array.isArray(delta.tool_calls) ? (delta.tool_calls as (ToolCallDelta | null)[]) : [];
     for (const call of calls) {
       const added = call === null ? undefined : this.#calls.add(call);
       if (added === undefined) continue;
+      this.#count(added.argumentsDelta);
       this.#argumentText += added.argumentsDelta;
       yield { type: "tool_call", ...added };
     }
+  }
+
+  #count(piece: string): void {
+    this.#characters += piece.length;
+    if (this.#characters <= mostCharacters) return;
+    throw new DroverError("FAILED_PRECONDITION", `The model's turn is longer than ${mostCharacters} characters.`, {
+      reason: "MODEL_OUTPUT_TOO_LONG",
+    });
   }
 
   #estimated(promptTokens: () => number, estimate: (text: string) => number): ModelUsage {

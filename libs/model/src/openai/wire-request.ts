@@ -45,13 +45,8 @@ function wireTool(tool: ToolSpec): ChatCompletionTool {
 }
 
 function wireMessages(messages: readonly Message[]): ChatCompletionMessageParam[] {
-  const wire: ChatCompletionMessageParam[] = [];
-  let providerIds: ReadonlyMap<string, string> = new Map();
-  for (const message of messages) {
-    if (message.role === "assistant") providerIds = providerIdsOf(message);
-    wire.push(wireMessage(message, providerIds));
-  }
-  return wire;
+  const providerIds = providerIdsOf(messages);
+  return messages.map((message) => wireMessage(message, providerIds));
 }
 
 function wireMessage(message: Message, providerIds: ReadonlyMap<string, string>): ChatCompletionMessageParam {
@@ -79,14 +74,19 @@ function wireTurn(turn: AssistantMessage, providerIds: ReadonlyMap<string, strin
   };
 }
 
-/** The ids to echo for a turn's calls: the provider's own, ours where it gave none or gave one twice. */
-function providerIdsOf(turn: AssistantMessage): ReadonlyMap<string, string> {
-  const used = new Set<string>();
-  return new Map(
-    turn.toolCalls.map((call) => {
-      const usable = call.providerCallId !== "" && !used.has(call.providerCallId);
-      used.add(call.providerCallId);
-      return [call.callId, usable ? call.providerCallId : call.callId];
-    }),
-  );
+/**
+ * The ids to echo for all calls: the provider's own, ours where it gave none or gave one before. Some
+ * number their calls anew in each turn, and others refuse a history in which an id comes twice.
+ */
+function providerIdsOf(messages: readonly Message[]): ReadonlyMap<string, string> {
+  const used = new Set([""]);
+  const ids = new Map<string, string>();
+  for (const message of messages) {
+    if (message.role !== "assistant") continue;
+    for (const { callId, providerCallId } of message.toolCalls) {
+      ids.set(callId, used.has(providerCallId) ? callId : providerCallId);
+      used.add(providerCallId);
+    }
+  }
+  return ids;
 }

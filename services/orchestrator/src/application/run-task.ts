@@ -126,6 +126,7 @@ function askFailureOf(error: DroverError): Failure {
   if (error.reason === "BUDGET_UNSATISFIABLE" || error.reason === "CONTEXT_LENGTH_EXCEEDED") {
     return { reason: "CONTEXT_TOO_LONG", message: error.message };
   }
+  if (error.reason === "MODEL_OUTPUT_TOO_LONG") return { reason: "MODEL_OUTPUT_UNUSABLE", message: error.message };
   switch (error.code) {
     case "UNAVAILABLE":
     case "RESOURCE_EXHAUSTED":
