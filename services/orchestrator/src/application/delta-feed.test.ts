@@ -25,6 +25,13 @@ test("pieces add up to the text, with the offsets of what came before", () => {
   );
 });
 
+test("a very long turn is shown at its beginning alone, in time that does not grow with its square", () => {
+  const pieces = Array.from({ length: 2_000 }, () => "word ".repeat(2_000));
+  const shown = feed(pieces).reduce((sum, delta) => sum + delta.text.length, 0);
+  expect(shown).toBeGreaterThan(50_000);
+  expect(shown).toBeLessThanOrEqual(64_000);
+});
+
 test("a secret is never shown, however it is cut", () => {
   const secret = `ghp_${"a1B2".repeat(9)}`;
   const text = `the token is ${secret} and more`;

@@ -5,6 +5,11 @@ import type { Delta } from "./ports.ts";
 
 /** The least time between two deltas of a channel. */
 const everyMs = 50;
+/**
+ * Characters of a channel that are shown as they come. Each delta looks for secrets in all of them, so without a bound
+ * a very long turn would take the process for itself; the rest comes with the durable message.
+ */
+const shownCharacters = 64_000;
 
 /** Passes the text of a turn on as it comes, without showing secrets. */
 export interface DeltaFeed {
@@ -18,7 +23,7 @@ export interface DeltaFeed {
 /**
  * A feed for the turn that becomes `step`. A piece is sent at most every 50 ms and up to its last
  * white space, so that a secret that is still being written is not shown in part; where one is found
- * in what was sent already, the channel falls silent: the durable message comes anyway.
+ * in what was sent already, or after 64,000 characters, the channel falls silent: the durable message comes anyway.
  */
 export function createDeltaFeed(
   taskId: string,
@@ -35,6 +40,7 @@ export function createDeltaFeed(
     let silent = false;
     let lastMs = Number.NEGATIVE_INFINITY;
     const flush = (all: boolean) => {
+      if (silent || raw.length > shownCharacters) return;
       const shown = redact(raw).text;
       if (!shown.startsWith(sent)) silent = true;
       const until = all ? shown.length : Math.max(shown.lastIndexOf(" "), shown.lastIndexOf("\n")) + 1;
@@ -46,7 +52,7 @@ export function createDeltaFeed(
       add(piece: string) {
         raw += piece;
         const now = clock.monotonicMs();
-        if (silent || now - lastMs < everyMs) return;
+        if (now - lastMs < everyMs) return;
         lastMs = now;
         flush(false);
       },
