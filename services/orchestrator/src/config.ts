@@ -1,4 +1,5 @@
 import { commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
+import { recordedCalls } from "./domain/step.ts";
 
 /** Everything the service is told by its environment; see README.md for the meaning. */
 export function readConfig(environment: Environment) {
@@ -28,8 +29,9 @@ export function readConfig(environment: Environment) {
     DROVER_CLAIM_POLL_MS: env.milliseconds({ min: 50, max: 60_000, default: 1_000 }),
     DROVER_MAX_ROUNDS: env.integer({ min: 1, max: 50, default: 10 }),
     DROVER_PARALLEL_CALLS: env.integer({ min: 1, max: 64, default: 4 }),
-    DROVER_CALLS_PER_TURN: env.integer({ min: 1, max: 256, default: 16 }),
+    DROVER_CALLS_PER_TURN: env.integer({ min: 1, max: recordedCalls, default: 16 }),
     DROVER_PEER_PATIENCE_MS: env.milliseconds({ min: 0, max: 600_000, default: 60_000 }),
+    DROVER_TOOL_PATIENCE_MS: env.milliseconds({ min: 0, max: 600_000, default: 20_000 }),
     DROVER_SPILL_THRESHOLD: env.integer({ min: 1_000, max: 1_000_000, default: 32_000 }),
     DROVER_SPILL_PREVIEW: env.integer({ min: 100, max: 100_000, default: 2_048 }),
     DROVER_VIEW_CAP: env.integer({ min: 8_000, max: 100_000, default: 8_000 }),

@@ -34,6 +34,7 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   const logger = createLogger({ service, level: config.DROVER_LOG_LEVEL });
   const metrics = createMetrics(service);
   const { DATABASE_URL: url, DROVER_MAX_MESSAGE_BYTES: maxMessageBytes, DROVER_SHUTDOWN_GRACE_MS: graceMs } = config;
+  const { DROVER_TOOL_PATIENCE_MS: toolPatienceMs } = config;
   const onFault = (fault: unknown, what: string) => logger.error({ err: fault }, what);
   await using started = new AsyncDisposableStack();
   await migrate({ url, service, directory: fileURLToPath(new URL("../migrations", import.meta.url)) });
@@ -65,13 +66,16 @@ export async function startOrchestrator(environment: Environment, shared: Shared
     ...{ store, signals, tracer, model, onFault, clock: systemClock },
     memory: createRpcMemory(peers.memory, tokens),
     workspaces: createRpcWorkspaces(peers.sandbox),
-    tools: createToolBox(standardTools({ ...peers, languages: config.DROVER_CODE_LANGUAGES })),
+    tools: createToolBox(
+      standardTools({ ...peers, languages: config.DROVER_CODE_LANGUAGES, patienceMs: toolPatienceMs }),
+    ),
     view: {
       spillThreshold: config.DROVER_SPILL_THRESHOLD,
       preview: config.DROVER_SPILL_PREVIEW,
       viewCap: config.DROVER_VIEW_CAP,
     },
     patienceMs: config.DROVER_PEER_PATIENCE_MS,
+    toolPatienceMs,
     parallel: config.DROVER_PARALLEL_CALLS,
     maxCalls: config.DROVER_CALLS_PER_TURN,
     maxOutputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,

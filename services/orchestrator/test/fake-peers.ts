@@ -32,6 +32,16 @@ class PeerState {
   readonly scopes = new Set<string>();
   sandboxDown = false;
   memoryDown = false;
+  /** So many calls of the sandbox find nobody there. */
+  sandboxAway = 0;
+  /** So many streams of runs break off when the run was taken. */
+  runsBreak = 0;
+
+  answerOfSandbox(): void {
+    if (this.sandboxAway <= 0) return;
+    this.sandboxAway--;
+    throw new DroverError("UNAVAILABLE", "The service sandbox cannot be reached.", { reason: "PEER_UNREACHABLE" });
+  }
 
   note(caller: { readonly tenant: string; readonly subject: string; readonly scopes: readonly string[] }): void {
     this.subjects.add(`${caller.tenant}/${caller.subject}`);
@@ -131,6 +141,7 @@ function fakeExec(state: PeerState): Partial<ServiceImpl<typeof ExecService>> {
   return {
     async *run(request, context) {
       state.note(callerOf(context));
+      state.answerOfSandbox();
       if (state.sandboxDown) {
         throw new DroverError("UNAVAILABLE", "No Docker daemon answers; start one.", { reason: "DOCKER_UNAVAILABLE" });
       }
@@ -151,6 +162,7 @@ function fakeExec(state: PeerState): Partial<ServiceImpl<typeof ExecService>> {
       }
       yield { sequence: 1n, event: { case: "accepted", value: { executionId: request.callId, existing } } };
       const { stop, ended } = run;
+      if (state.runsBreak-- > 0) throw new DroverError("UNAVAILABLE", "The connection broke.");
       context.signal.addEventListener("abort", () => stop.abort(), { once: true });
       yield { sequence: 2n, event: { case: "ended", value: { execution: await ended } } };
     },
@@ -165,6 +177,7 @@ function fakeExec(state: PeerState): Partial<ServiceImpl<typeof ExecService>> {
 function fakeWorkspaces(state: PeerState): Partial<ServiceImpl<typeof WorkspaceService>> {
   return {
     createWorkspace: ({ requestId }) => {
+      state.answerOfSandbox();
       const id = state.workspaces.get(requestId) ?? crypto.randomUUID();
       state.workspaces.set(requestId, id);
       return { workspace: { id } };

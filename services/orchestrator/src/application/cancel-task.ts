@@ -4,7 +4,7 @@ import { checkCancelReason, checkTaskId } from "../domain/submission.ts";
 import type { Task } from "../domain/task.ts";
 import type { TaskSignals, TaskStore } from "./ports.ts";
 import type { Requester } from "./submit-task.ts";
-import { endRoot, startRoot } from "./task-session.ts";
+import { endRoot, startRoot, tellState } from "./task-session.ts";
 
 /**
  * Records the wish to end a task, then announces it, so that everybody who works for it stops at
@@ -27,6 +27,10 @@ export async function cancelTask(
   if (outcome === "requested") signals.ready(request.taskId);
   const task = await store.get(tenant, request.taskId);
   if (task === undefined) throw notFound("task", request.taskId);
-  if (outcome === "cancelled") endRoot(startRoot(tracer, task), task);
+  if (outcome === "cancelled") {
+    const root = startRoot(tracer, task);
+    tellState(root, { to: "CANCELLED", actor: subject, reason: request.reason, input: "cancel_requested" }, undefined);
+    endRoot(root, task);
+  }
   return task;
 }

@@ -1,4 +1,4 @@
-import { DroverError } from "@drover/kernel";
+import { type Clock, DroverError } from "@drover/kernel";
 import { noopTracer } from "@drover/tracing";
 import { expect, test } from "vitest";
 import type { ToolResult } from "../domain/tool-result.ts";
@@ -19,9 +19,20 @@ const context: ToolContext = {
 };
 const good: ToolResult = { ok: true, errorCode: "", summary: "fine", text: "", artifacts: [], retryable: false };
 
+const waits: number[] = [];
+let now = 0;
+const clock: Clock = {
+  now: () => new Date(now),
+  monotonicMs: () => now,
+  sleep: async (ms) => {
+    waits.push(ms);
+    now += ms;
+  },
+};
+
 function run(execute: Tool["execute"], signal = new AbortController().signal, timeoutMs = 1_000, graceMs = 20) {
   const tool: Tool = { spec: { name: "tool", description: "", parameters: {} }, timeoutMs, execute };
-  return executeTool(tool, {}, context, signal, graceMs);
+  return executeTool(tool, {}, context, signal, { patience: { totalMs: 10_000, clock }, graceMs });
 }
 
 const whenAborted = (signal: AbortSignal) =>
@@ -42,6 +53,23 @@ test("what a tool throws becomes a result; an unknown fault tells nothing of its
   const raw = await run(() => Promise.reject(new Error("password=hunter2 at /etc")));
   expect(raw.errorCode).toBe("INTERNAL");
   expect(raw.summary).not.toContain("hunter2");
+});
+
+test("a service that is away for a moment is waited for; one that stays away is a result", async () => {
+  const away = new DroverError("UNAVAILABLE", "The service sandbox cannot be reached.", { reason: "PEER_UNREACHABLE" });
+  let calls = 0;
+  expect(await run(async () => (calls++ < 3 ? Promise.reject(away) : good))).toBe(good);
+  expect(calls).toBe(4);
+  waits.length = 0;
+  expect(await run(() => Promise.reject(away))).toMatchObject({ errorCode: "PEER_UNREACHABLE", retryable: true });
+  expect(waits.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(10_000);
+  const refused = new DroverError("INVALID_ARGUMENT", "No.");
+  calls = 0;
+  await run(async () => {
+    calls++;
+    throw refused;
+  });
+  expect(calls).toBe(1);
 });
 
 test("a tool over its time is stopped; one that does not stop is left behind with an unknown outcome", async () => {

@@ -1,27 +1,36 @@
 import { DroverError, withTimeout } from "@drover/kernel";
 import { type ToolResult, toolFailure } from "../domain/tool-result.ts";
+import { type Patience, withPatience } from "./patience.ts";
 import type { Tool, ToolContext } from "./ports.ts";
 
 /** How long a tool may take to stop after its time-out or a cancel. */
 const stopGraceMs = 10_000;
 
 /**
- * Runs one call of a tool. Never throws: whatever the tool does becomes a result. A tool that does
- * not stop in time after its time-out or an abort is left behind, and its outcome is unknown.
+ * Runs one call of a tool. Never throws: whatever the tool does becomes a result. A service that is
+ * away is waited for, since every tool bears to be called again under the same call id. A tool that
+ * does not stop in time after its time-out or an abort is left behind, and its outcome is unknown.
  */
 export async function executeTool(
   tool: Tool,
   args: Readonly<Record<string, unknown>>,
   context: ToolContext,
   signal: AbortSignal,
-  graceMs: number = stopGraceMs,
+  waiting: { readonly patience: Patience; readonly graceMs?: number },
 ): Promise<ToolResult> {
   const name = tool.spec.name;
+  const graceMs = waiting.graceMs ?? stopGraceMs;
   try {
     return await withTimeout(`The tool ${name}`, tool.timeoutMs, signal, async (bounded) => {
       const left = leftBehind(name, bounded, graceMs);
       try {
-        return await Promise.race([tool.execute(args, context, bounded), left.result]);
+        const result = withPatience(
+          waiting.patience,
+          bounded,
+          () => tool.execute(args, context, bounded),
+          (error) => context.span.event("retry", { text: error.message }),
+        );
+        return await Promise.race([result, left.result]);
       } finally {
         left.forget();
       }

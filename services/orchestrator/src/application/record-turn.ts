@@ -3,7 +3,7 @@ import { isToolName } from "@drover/model";
 import { redact } from "@drover/redaction";
 import { markedAnswer, nudgeAfter } from "../domain/final-answer.ts";
 import { isStuck, type NextAction } from "../domain/next-action.ts";
-import type { Step } from "../domain/step.ts";
+import { recordedCalls, type Step } from "../domain/step.ts";
 import type { AskedTurn } from "./ask-model.ts";
 import { failTask } from "./end-task.ts";
 import type { Intent, TaskChange } from "./ports.ts";
@@ -118,7 +118,7 @@ function changeOf(action: NextAction & { readonly kind: "ask" }, turn: AskedTurn
 
 function intentsOf({ reply }: AskedTurn, stepSeq: number): Intent[] {
   if (reply.decision.kind !== "tool_calls") return [];
-  return reply.decision.toolCalls.map((call, ordinal) => ({
+  return reply.decision.toolCalls.slice(0, recordedCalls).map((call, ordinal) => ({
     callId: call.callId,
     stepSeq,
     ordinal,

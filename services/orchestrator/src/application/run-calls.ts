@@ -20,6 +20,8 @@ export interface CallParts {
   readonly view: ViewLimits;
   /** Patience with the memory service for storing long results, ms. */
   readonly patienceMs: number;
+  /** Patience with the services that tools call, ms. */
+  readonly toolPatienceMs: number;
   /** Calls of one turn that run at the same time. */
   readonly parallel: number;
   /** Calls of one turn that are run at all. */
@@ -100,9 +102,10 @@ async function runCall(
   span.payload("input", call.arguments);
   span.event("tool_input", { text: call.arguments });
   const begun = parts.clock.monotonicMs();
+  const patience = { totalMs: parts.toolPatienceMs, clock: parts.clock };
   const result =
     resolved !== undefined && "tool" in resolved
-      ? await executeTool(resolved.tool, resolved.args, contextOf(session, site, span), control.signal)
+      ? await executeTool(resolved.tool, resolved.args, contextOf(session, site, span), control.signal, { patience })
       : (resolved?.refused ?? toolFailure("UNKNOWN_TOOL", "There is no such tool."));
   const durationMs = Math.round(parts.clock.monotonicMs() - begun);
   return await recordableResult(parts, session, { callId: call.callId, span, durationMs }, result);

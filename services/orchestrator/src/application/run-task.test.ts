@@ -1,6 +1,6 @@
 import { DroverError, newId } from "@drover/kernel";
 import type { ModelDecision, ModelEvent, ModelRequest } from "@drover/model";
-import { noopTracer } from "@drover/tracing";
+import { attr, noopTracer, type Span, type Tracer } from "@drover/tracing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { LoggedMessage } from "../domain/conversation.ts";
@@ -110,6 +110,7 @@ function partsOf(record: FakeRecord, execute: Tool["execute"]): RunParts {
     },
     view: { spillThreshold: 32_000, preview: 2_048, viewCap: 8_000 },
     patienceMs: 0,
+    toolPatienceMs: 0,
     parallel: 4,
     maxCalls: 16,
     maxOutputTokens: 100,
@@ -135,6 +136,23 @@ test("a round is three commits: the turn with its intents, dispatched, the resul
   expect(parts).toEqual([["state"], ...round, ...round, ["steps", "answer", "state"], ["state"]]);
   expect(record.task).toMatchObject({ state: "SUCCEEDED", answer: "OK: 0,OK: 1,OK: 2,OK: 3", round: 3 });
   expect(record.task.usage.inputTokens).toBe(9);
+});
+
+test("the trace hears of every transition when it was written", async () => {
+  const record = new FakeRecord();
+  const told: string[] = [];
+  const tracer: Tracer = {
+    ...noopTracer,
+    start(start) {
+      const span = noopTracer.start(start);
+      const event: Span["event"] = (kind, { attributes } = {}) => {
+        if (kind === "state_changed") told.push(`${attributes?.[attr.taskStateFrom]} ${attributes?.[attr.taskState]}`);
+      };
+      return start.kind === "task" ? { ...span, event } : span;
+    },
+  };
+  await runTask({ ...partsOf(record, echo), tracer }, claim, new RunControl());
+  expect(told).toEqual(["CREATED RUNNING", "RUNNING VERIFYING", "VERIFYING SUCCEEDED"]);
 });
 
 test("lost at any commit, written or not, the next owner ends the task with the same answer and no call changes its id", async () => {

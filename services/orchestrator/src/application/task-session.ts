@@ -3,7 +3,7 @@ import { redact } from "@drover/redaction";
 import { type Attributes, attr, type Span, type Tracer } from "@drover/tracing";
 import type { Step, TaskLog, ToolCallRecord } from "../domain/step.ts";
 import { rootSpanId, type Task, type TaskUsage } from "../domain/task.ts";
-import { isTerminal } from "../domain/task-state.ts";
+import { isTerminal, type TaskState } from "../domain/task-state.ts";
 import type { CallResult, CallScope, Claim, TaskChange, TaskSignals, TaskStore } from "./ports.ts";
 import type { RunControl } from "./run-control.ts";
 
@@ -89,7 +89,9 @@ export class TaskSession {
       this.task = { ...this.task, cancelRequested: true };
       return false;
     }
+    const from = this.task.state;
     this.task = changed(this.task, change, outcome.version, outcome.lastSequence);
+    if (change.state !== undefined) tellState(this.root, change.state, from);
     this.log = extended(this.log, change);
     this.#parts.signals.committed(this.task.tenant, this.task.id, outcome.lastSequence);
     if (outcome.cancelRequested && !isTerminal(this.task.state)) {
@@ -107,6 +109,18 @@ export class TaskSession {
     if (isTerminal(task.state)) endRoot(this.root, task);
     else this.root.release();
   }
+}
+
+/** Tells the trace of a transition, so that who watches it knows the task's state before its span ends. */
+export function tellState(root: Span, state: NonNullable<TaskChange["state"]>, from: TaskState | undefined): void {
+  root.event("state_changed", {
+    attributes: {
+      [attr.taskStateFrom]: from,
+      [attr.taskState]: state.to,
+      [attr.actor]: state.actor === "" ? undefined : state.actor,
+      [attr.reason]: state.reason === "" ? undefined : state.reason,
+    },
+  });
 }
 
 /** Ends the span of a task that has reached its end. */

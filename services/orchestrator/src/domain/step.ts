@@ -30,6 +30,12 @@ export interface Step {
   readonly body: StepBody;
 }
 
+/**
+ * Most calls of one turn that are recorded; those after them are as if the model had not made them. No message of the
+ * memory service holds more, and no provider lets a model make so many.
+ */
+export const recordedCalls = 128;
+
 /** A tool call as it is recorded. */
 export interface ToolCallRecord {
   readonly callId: string;

@@ -17,8 +17,9 @@ const maxSeconds = 300;
 const extraMs = 60_000;
 /** How often a run that was lost without an effect is run again. */
 const freshRuns = 3;
-/** How often the service is called again while it does not answer. */
-const reconnects = 4;
+/** Between two calls while the service does not answer: doubling from the first to the longest. */
+const firstWaitMs = 250;
+const longestWaitMs = 4_000;
 /** How long the end of a cancelled run is waited for. */
 const stopProofMs = 8_000;
 /** How long a cancel that the sandbox obeyed may take to arrive here. */
@@ -34,7 +35,7 @@ type RunBody = Partial<Pick<RunRequest, "language" | "code" | "stdin" | "workspa
  * id, so a call that is sent again gets the run that there is already. A run that was lost with its
  * container has changed nothing, and is run again under an id that follows from the call's.
  */
-export function runCodeTool(transport: Transport, languages: readonly string[]): Tool {
+export function runCodeTool(transport: Transport, languages: readonly string[], patienceMs: number): Tool {
   const client = createClient(ExecService, transport);
   return {
     spec: {
@@ -70,7 +71,7 @@ export function runCodeTool(transport: Transport, languages: readonly string[]):
       };
       for (let run = 0; ; run++) {
         const callId = run === 0 ? context.callId : derivedId(context.callId, run);
-        const execution = await runToEnd(client, context, callId, body, signal);
+        const execution = await runToEnd({ client, patienceMs }, context, callId, body, signal);
         if (!wasLost(execution) || run >= freshRuns) return reported(context, execution);
         // The sandbox may have heard of the task's cancel before this worker does.
         await delay(execution.verdict === Verdict.CANCELLED ? ownCancelMs : 0, undefined, { signal });
@@ -97,18 +98,27 @@ function reported(context: ToolContext, execution: Execution): ToolResult {
   return runReport(execution);
 }
 
+interface Sandbox {
+  readonly client: Client<typeof ExecService>;
+  /** How long it is waited for in all while it does not answer, ms. */
+  readonly patienceMs: number;
+}
+
 async function runToEnd(
-  client: Client<typeof ExecService>,
+  { client, patienceMs }: Sandbox,
   context: ToolContext,
   callId: string,
   { wallSeconds, ...body }: RunBody,
   signal: AbortSignal,
 ): Promise<Execution> {
   const limits = wallSeconds === undefined ? {} : { limits: { wallTime: { seconds: BigInt(wallSeconds), nanos: 0 } } };
-  for (let attempt = 0; ; attempt++) {
+  let accepted = false;
+  let waitedMs = 0;
+  for (;;) {
     try {
       const options = actingFor(context, scopes, signal);
       for await (const { event } of client.run({ callId, ...body, ...limits }, options)) {
+        accepted = true;
         if (event.case === "ended" && event.value.execution !== undefined) return event.value.execution;
       }
       throw new DroverError("UNAVAILABLE", "The sandbox ended the stream before the run was over.");
@@ -118,20 +128,30 @@ async function runToEnd(
         throw DroverError.from(signal.reason);
       }
       const error = DroverError.from(caught);
-      if (error.code !== "UNAVAILABLE" || error.reason === "DOCKER_UNAVAILABLE" || attempt >= reconnects) {
-        throw unavailable(error);
-      }
+      const waitMs = Math.min(longestWaitMs, Math.max(firstWaitMs, waitedMs));
+      const passes = error.code === "UNAVAILABLE" && error.reason !== "DOCKER_UNAVAILABLE";
+      if (!passes || waitedMs + waitMs > patienceMs) throw unavailable(error, accepted);
       context.span.event("retry", { text: error.message });
-      await delay(250 * 2 ** attempt, undefined, { signal });
+      await delay(waitMs, undefined, { signal });
+      waitedMs += waitMs;
     }
   }
 }
 
-/** A model is told in words what it cannot do now; other refusals keep their own reason. */
-function unavailable(error: DroverError): DroverError {
+/**
+ * A model is told in words what it cannot do now, and of a run that may have happened that this is not known; other
+ * refusals keep their own reason.
+ */
+function unavailable(error: DroverError, accepted: boolean): DroverError {
   if (error.code !== "UNAVAILABLE") return error;
+  if (accepted) {
+    const message =
+      "The sandbox went away while the program ran; whether it ended, and what it changed under /workspace, is not known.";
+    return new DroverError("UNAVAILABLE", message, { reason: "OUTCOME_UNKNOWN", retryable: false, cause: error });
+  }
   return new DroverError("UNAVAILABLE", `Code cannot be run now: ${error.message}`, {
     reason: "SANDBOX_UNAVAILABLE",
+    retryable: error.reason !== "DOCKER_UNAVAILABLE",
     cause: error,
   });
 }

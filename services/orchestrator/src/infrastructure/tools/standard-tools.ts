@@ -14,9 +14,11 @@ export function standardTools(peers: {
   readonly rag: Transport;
   readonly memory: Transport;
   readonly languages: readonly string[];
+  /** How long run_code waits for a sandbox that does not answer, ms. */
+  readonly patienceMs: number;
 }): readonly Tool[] {
   return [
-    runCodeTool(peers.sandbox, peers.languages),
+    runCodeTool(peers.sandbox, peers.languages, peers.patienceMs),
     readSpillTool(peers.memory),
     searchDocumentsTool(peers.rag),
     readFileTool(peers.sandbox),

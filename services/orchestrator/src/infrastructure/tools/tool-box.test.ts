@@ -6,7 +6,7 @@ import { createToolBox } from "./tool-box.ts";
 
 const nowhere = {} as Transport;
 const box = createToolBox(
-  standardTools({ sandbox: nowhere, rag: nowhere, memory: nowhere, languages: ["python", "bash"] }),
+  standardTools({ sandbox: nowhere, rag: nowhere, memory: nowhere, languages: ["python", "bash"], patienceMs: 0 }),
 );
 
 function refusal(name: string, args: string): string {
