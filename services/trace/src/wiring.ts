@@ -52,13 +52,15 @@ export async function startTrace(environment: Environment, shared: SharedParts =
   );
   const bus = shared.bus ?? started.use(await connect(config.NATS_URL, logger));
   const reader = createTraceReader(database);
-  const writer = createTraceWriter(database, readSpanFacts, config.DROVER_TRACE_SILENT_MS / 20);
+  const markMs = Math.min(config.DROVER_TRACE_SILENT_MS / 4, config.DROVER_TRACE_SETTLE_MS) / 5;
+  const writer = createTraceWriter(database, readSpanFacts, markMs);
   const hints = createRevisionHints(bus);
 
   const stop = new AbortController();
   const limits = {
     everyMs: config.DROVER_TRACE_SWEEP_MS,
     silentMs: config.DROVER_TRACE_SILENT_MS,
+    settleMs: config.DROVER_TRACE_SETTLE_MS,
     retentionMs: config.DROVER_TRACE_RETENTION_DAYS * 86_400_000,
   };
   const housekeeping = keepHouse({ writer, hints, clock: systemClock, log: logger, limits }, stop.signal);

@@ -6,6 +6,8 @@ export interface HousekeepingLimits {
   readonly everyMs: number;
   /** A span of which nobody spoke for so long has lost its producer. */
   readonly silentMs: number;
+  /** The same for the spans of a task that has ended: what is open then was left by a process that is gone. */
+  readonly settleMs: number;
   readonly retentionMs: number;
 }
 
@@ -42,7 +44,7 @@ async function closeSilent(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    const closed = await parts.writer.closeSilent(parts.limits.silentMs, chunk);
+    const closed = await parts.writer.closeSilent(parts.limits, chunk);
     for (const revision of closed) parts.hints.publish(revision);
     if (closed.length === 0) return;
   }

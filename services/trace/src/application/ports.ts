@@ -62,8 +62,11 @@ export interface TraceReader {
 export interface TraceWriter {
   /** Merges frames in one transaction and gives the revisions that grew. Idempotent. */
   ingest(frames: readonly Frame[]): Promise<readonly Revision[]>;
-  /** Closes at most `limit` open spans of which nobody spoke for `silentMs`. */
-  closeSilent(silentMs: number, limit: number): Promise<readonly Revision[]>;
+  /** Closes at most `limit` open spans of which nobody spoke for `silentMs`, or `settleMs` where the task has ended. */
+  closeSilent(
+    silence: { readonly silentMs: number; readonly settleMs: number },
+    limit: number,
+  ): Promise<readonly Revision[]>;
   /** Deletes at most `limit` traces that did not change for `ageMs`; gives how many. */
   deleteOld(ageMs: number, limit: number): Promise<number>;
 }

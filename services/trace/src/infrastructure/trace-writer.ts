@@ -27,9 +27,9 @@ export function createTraceWriter(
 ): TraceWriter {
   return {
     ingest: (frames) => database.withSystem(systemJobs.ingest, (tx) => store(tx, groupFrames(frames), read, markMs)),
-    closeSilent: (silentMs, limit) =>
+    closeSilent: (silence, limit) =>
       database.withSystem(systemJobs.reap, async (tx) => {
-        const frames = (await readSilent(tx, silentMs, limit)).map((record) => ({
+        const frames = (await readSilent(tx, silence, limit)).map((record) => ({
           tenant: record.tenant_id,
           traceId: record.trace_id,
           producer: "",
@@ -129,10 +129,18 @@ interface SilentSpan {
   readonly seen_ns: string;
 }
 
-async function readSilent(tx: Tx, silentMs: number, limit: number): Promise<readonly SilentSpan[]> {
+/** A trace's head has a task state once the task's span has ended by itself. */
+async function readSilent(
+  tx: Tx,
+  { silentMs, settleMs }: { readonly silentMs: number; readonly settleMs: number },
+  limit: number,
+): Promise<readonly SilentSpan[]> {
   const found = await sql<SilentSpan>`SELECT tenant_id, trace_id, span_id, start_ns::text,
       trunc(extract(epoch FROM seen_at) * 1000000000)::bigint::text AS seen_ns
-    FROM span WHERE state < 3 AND seen_at < now() - ${silentMs} * interval '1 millisecond'
+    FROM span WHERE state < 3 AND (seen_at < now() - ${silentMs} * interval '1 millisecond'
+      OR seen_at < now() - ${settleMs} * interval '1 millisecond' AND EXISTS (
+        SELECT FROM trace WHERE trace.tenant_id = span.tenant_id AND trace.trace_id = span.trace_id
+          AND head->>'taskState' <> ''))
     ORDER BY seen_at LIMIT ${limit}`.execute(tx);
   return found.rows;
 }
