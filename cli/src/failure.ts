@@ -35,7 +35,7 @@ export function failureOf(
     case "UNAVAILABLE":
       return error.reason === "PEER_UNREACHABLE"
         ? failure(
-            `Nothing answers at ${target.url}.`,
+            `No gateway answers at ${target.url}.`,
             "Start Drover with `make demo` or `make up`, or name its address with --url or DROVER_URL.",
             codes.unavailable,
           )

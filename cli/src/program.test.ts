@@ -26,6 +26,7 @@ test.each([
   listen(program);
   await expect(program.parseAsync(words, { from: "user" })).rejects.toMatchObject({ exitCode: 1 });
   expect(said.join("")).toContain(why);
+  expect(said.join("")).toMatch(/--help.*\.\n$/);
   expect(called).toBe(false);
 });
 

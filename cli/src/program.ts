@@ -27,6 +27,7 @@ export function createProgram(withSession: WithSession): Command {
     .option("--key <key>", "API key (DROVER_API_KEY, else .drover/<profile>/api-key found upwards)")
     .option("--json", "print one JSON document")
     .configureHelp({ showGlobalOptions: true })
+    .showHelpAfterError("`drover --help` and `drover COMMAND --help` say what there is.")
     .exitOverride();
   addTaskCommands(program, withSession);
   addExec(program, withSession);

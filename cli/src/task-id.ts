@@ -8,12 +8,18 @@ const newest = 200;
 
 /**
  * The full id for what a person wrote: an id as it is, or the beginning (6 characters or more) of exactly one of the
- * newest 200 tasks. NOT_FOUND where there is none, a usage failure where there are several. Anything else is left
- * for the service to refuse.
+ * newest 200 tasks. NOT_FOUND where there is none, a usage failure where there are several. Anything else is a
+ * usage failure.
  */
 export async function taskIdOf(session: Session, written: string): Promise<string> {
   const text = written.toLowerCase();
-  if (isId(text) || !/^[0-9a-f]{6}[0-9a-f-]*$/.test(text)) return text;
+  if (isId(text)) return text;
+  if (!/^[0-9a-f]{6}[0-9a-f-]*$/.test(text)) {
+    throw usageFailure(
+      `${JSON.stringify(written)} is no task.`,
+      "Give the id that `drover run` printed, or its first 6 characters or more.",
+    );
+  }
   const { tasks } = await session.client(TaskService).listTasks({ pageSize: newest }, { signal: session.signal });
   const [id, ...others] = tasks.map((task) => task.id).filter((candidate) => candidate.startsWith(text));
   if (id === undefined) throw notFound("task", text);

@@ -179,5 +179,8 @@ test("what is wrong is said in two sentences and by the exit code", async () => 
   expect(auth).toMatchObject({ code: 4, stderr: expect.stringContaining("not accept the key from DROVER_API_KEY") });
   expect(auth.stderr).not.toContain("drv_wrong");
   const alone = await startDrover(["run", "x"], { DROVER_URL: "http://127.0.0.1:9" }).ended;
-  expect(alone).toMatchObject({ code: 3, stderr: expect.stringMatching(/^Nothing answers at http:\S+:9\.\nStart /) });
+  expect(alone).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/^No gateway answers at http:\S+:9\.\nStart /),
+  });
 });

@@ -1,3 +1,4 @@
+import { attr } from "@drover/tracing/schema";
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { offset, word } from "./format.ts";
@@ -27,6 +28,18 @@ export function DetailPanel(props: {
   }
   return (
     <aside ref={props.panelRef} class="details" tabIndex={-1} aria-label="Details" data-testid="details">
+      <button
+        type="button"
+        class="close"
+        title="Close (Esc)"
+        aria-label="Close the details"
+        data-testid="details-close"
+        onClick={() => {
+          state.selected.value = "";
+        }}
+      >
+        ×
+      </button>
       <h2 data-testid="details-name">{span.name}</h2>
       <div class="sub">
         {[span.kind === "" ? "not started" : span.kind, span.service, `span ${span.id}`].filter(Boolean).join(" · ")}
@@ -99,8 +112,8 @@ function Overview({ span, state }: { readonly span: SpanView; readonly state: Tr
         </p>
       )}
       <dl data-testid="facts">
-        {spanFacts(span, fromMs, toMs).map(({ label, value, warning }) => (
-          <Pair key={label} label={label}>
+        {spanFacts(span, fromMs, toMs).map(({ label, value, warning, title }) => (
+          <Pair key={label} label={label} title={title}>
             {value}
             {warning === undefined ? null : <em> {warning}</em>}
           </Pair>
@@ -123,11 +136,15 @@ function Overview({ span, state }: { readonly span: SpanView; readonly state: Tr
   );
 }
 
-function Pair({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+function Pair(props: {
+  readonly label: string;
+  readonly title?: string | undefined;
+  readonly children: ComponentChildren;
+}) {
   return (
     <>
-      <dt>{label}</dt>
-      <dd>{children}</dd>
+      <dt>{props.label}</dt>
+      <dd title={props.title}>{props.children}</dd>
     </>
   );
 }
@@ -142,7 +159,9 @@ function Events(props: { readonly span: SpanView; readonly state: TracePageState
           <time>{offset(event.timeMs - fromMs)}</time>
           <div>
             <span class={event.kind === "error" ? "error" : "what"}>{word(event.kind)}</span>
-            <span class={props.brief ? "said brief" : "said"}>{eventText(event)}</span>
+            <span class={props.brief ? "said brief" : "said"} title={event.attributes[attr.spillPointer]}>
+              {eventText(event)}
+            </span>
             {props.brief ? null : (
               <span class="with">
                 {Object.entries(event.attributes)

@@ -105,12 +105,28 @@ describe("spanFacts", () => {
 
   it("says how much of the result the model saw, where the rest is, and what was masked", () => {
     expect(factsOf(spilled)).toMatchObject({
-      Result: "40,212 characters, spilled to spill://7f3a/8c1e",
+      Result: "40,212 characters, kept as spill 7f3a/8c1e",
       "In context": "2,048 of 40,212 characters",
       Redacted: "2 secrets (bearer token, password)",
     });
     expect(noteOf(spilled)).toBe("2,048 of 40,212 characters");
-    expect(spilled.events.map(eventText)).toEqual(["spill://7f3a/8c1e", "2 secrets (bearer token, password)"]);
+    expect(spilled.events.map(eventText)).toEqual(["spill 7f3a/8c1e", "2 secrets (bearer token, password)"]);
+  });
+
+  it("gives the short name of what was spilled, and the pointer as its title", () => {
+    expect(spanFacts(spilled, 0, 100)).toContainEqual(expect.objectContaining({ title: "spill://7f3a/8c1e" }));
+  });
+
+  it("says in a call's row what came of it, and until then what was asked for", () => {
+    const attributes = { ...spilled.attributes, [attr.toolSummary]: "/workspace/a.log, whole file" };
+    const ended = { ...spilled, attributes };
+    expect(noteOf(ended)).toBe("/workspace/a.log, whole file · 2,048 of 40,212 characters");
+    expect(factsOf(ended)).toHaveProperty("Summary", "/workspace/a.log, whole file");
+    const running = (text: string) =>
+      span({ id: "c", endMs: undefined, events: [{ ...event("tool_input", 1), text }] });
+    expect(noteOf(running('{"limit": 3, "path": "/workspace/a.log"}'))).toBe("/workspace/a.log");
+    expect(noteOf(running('{"code": "a\\nb", "language": "python"}'))).toBe("python");
+    for (const odd of ["", "null", "[1", '"x"', "7"]) expect(noteOf(running(odd))).toBe("");
   });
 
   it("says that the model saw all of a result that was not cut", () => {

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { isSignedOut, messageOf, traces } from "./api.ts";
 import { count } from "./format.ts";
+import { readableText } from "./readable-text.ts";
 import { sessionEnded } from "./session.ts";
 import type { SpanView } from "./span-view.ts";
 
@@ -43,17 +44,7 @@ export function PayloadView(props: {
           ? `${count(text.length)} of ${count(total)} characters; the rest was not recorded`
           : `${count(total)} characters`}
       </p>
-      <pre data-testid={`payload-${slot}`}>{readable(text)}</pre>
+      <pre data-testid={`payload-${slot}`}>{readableText(text)}</pre>
     </>
   );
-}
-
-/** JSON with line breaks; everything else as it is. */
-function readable(text: string): string {
-  if (!/^\s*[[{]/.test(text)) return text;
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
-  }
 }

@@ -36,6 +36,7 @@ function happenings(within: SpanTree["spans"]): string[] {
   for (const [kind, one, many] of [
     ["folded", "fold", "folds"],
     ["spilled", "spill", "spills"],
+    ["retry", "retry", "retries"],
   ] as const) {
     const times = eventsOf(kind);
     if (times > 0) said.push(`${times} ${times === 1 ? one : many}`);

@@ -42,7 +42,7 @@ export function SignIn() {
           {busy.value ? "Signing in" : "Sign in"}
         </button>
         <p class="notice-hint">
-          <code>make demo</code> prints one; it is kept in a cookie that no script can read.
+          <code>make demo</code> prints where the first one is. It is kept in a cookie that no script can read.
         </p>
       </form>
     </main>

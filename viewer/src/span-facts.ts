@@ -1,4 +1,5 @@
 import { attr } from "@drover/tracing/schema";
+import { spillName } from "@drover/tracing/spill-name";
 import { bytes, cost, count, duration, offset, word } from "./format.ts";
 import type { EventView, SpanView } from "./span-view.ts";
 import { numberIn } from "./trace-facts.ts";
@@ -8,6 +9,8 @@ export interface Fact {
   readonly label: string;
   readonly value: string;
   readonly warning?: string;
+  /** The same in full, where the value is a short form. */
+  readonly title?: string;
 }
 
 type Read = (key: string) => string | undefined;
@@ -26,12 +29,21 @@ export function noteOf(span: SpanView): string {
     case "wait":
       return read(attr.waitFor) ?? "waiting";
     case "tool":
-      return shownText(read);
-    case "memory":
-      // What the orchestrator asks of memory and what memory does bear the same name.
-      return span.service;
+      return [read(attr.toolSummary) ?? mainArgument(span), shownText(read)].filter(Boolean).join(" · ");
     default:
       return "";
+  }
+}
+
+/** What a call that still runs was asked for: the first text among its arguments. */
+function mainArgument(span: SpanView): string {
+  const input = span.events.find((event) => event.kind === "tool_input")?.text ?? "";
+  try {
+    const given: unknown = JSON.parse(input);
+    const values = typeof given === "object" && given !== null ? Object.values(given) : [];
+    return values.find((value) => typeof value === "string" && !value.includes("\n")) ?? "";
+  } catch {
+    return "";
   }
 }
 
@@ -46,6 +58,7 @@ export function spanFacts(span: SpanView, traceStartMs: number, nowMs: number): 
   const read = readerOf(span);
   const facts: (Fact | undefined)[] = [
     span.forced ? { label: "State", value: "closed by the service", warning: span.error } : undefined,
+    span.error === "" ? plain("Summary", read(attr.toolSummary)) : undefined,
     resultFact(read),
     contextFact(read),
     redactedFact(read),
@@ -80,7 +93,7 @@ export function eventText(event: EventView): string {
     case "redacted":
       return redactedFact(read)?.value ?? "";
     case "spilled":
-      return [read(attr.spillPointer), shownText(read)].filter(Boolean).join(" · ");
+      return [spillName(read(attr.spillPointer) ?? ""), shownText(read)].filter(Boolean).join(" · ");
     case "state_changed":
       return [read(attr.taskStateFrom), read(attr.taskState)]
         .filter((state) => state !== undefined)
@@ -110,8 +123,9 @@ function resultFact(read: Read): Fact | undefined {
   const pointer = read(attr.spillPointer);
   if (characters === undefined && pointer === undefined) return undefined;
   const size = characters === undefined ? "" : `${count(numberIn(characters))} characters`;
-  const spilled = pointer === undefined || pointer === "" ? "" : `spilled to ${pointer}`;
-  return { label: "Result", value: [size, spilled].filter(Boolean).join(", ") };
+  if (pointer === undefined || pointer === "") return { label: "Result", value: size };
+  const spilled = `kept as ${spillName(pointer)}`;
+  return { label: "Result", value: [size, spilled].filter(Boolean).join(", "), title: pointer };
 }
 
 function contextFact(read: Read): Fact | undefined {

@@ -50,7 +50,7 @@ export function SpanRow({ state, selection, index, span }: RowProps) {
         <Toggle open={isOpen} branch={isBranch} onToggle={() => toggle(selection, state, index)} />
         <i class="kind" />
         <span class="text">{span.name}</span>
-        {note === "" ? null : <small>{note}</small>}
+        {note === "" ? null : <small title={note}>{note}</small>}
       </div>
       <Lane span={span} scale={state.lanes.value} endMs={endMs} />
       <div class="num">{duration(Math.max(0, endMs - span.startMs))}</div>

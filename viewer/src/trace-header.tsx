@@ -17,7 +17,7 @@ export function TraceHeader({ state }: { readonly state: TracePageState }) {
           <a href="/" onClick={followLink}>
             Traces
           </a>
-          {summary === undefined || summary.taskId === "" ? null : <span> / task {summary.taskId.slice(0, 8)}</span>}
+          {summary === undefined || summary.taskId === "" ? null : <span> / task {summary.taskId.slice(0, 13)}</span>}
         </div>
         <h1 data-testid="trace-name">{name}</h1>
       </div>

@@ -1,3 +1,4 @@
+import { Code, ConnectError } from "@connectrpc/connect";
 import type { TraceSummary } from "@drover/proto/trace/v1/trace";
 import type { WatchTraceResponse } from "@drover/proto/trace/v1/trace_service";
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
@@ -125,7 +126,8 @@ async function traceIdOf(route: Route, signal: AbortSignal): Promise<string> {
   if (task !== undefined && task.traceId !== "") return task.traceId;
   const { traces: found } = await traces.listTraces({ taskId: route.taskId, pageSize: 1 }, { signal });
   const [first] = found;
-  if (first === undefined) throw new Error("There is no task with this id, or it has no trace yet.");
+  if (first === undefined)
+    throw new ConnectError("There is no task with this id, or it has no trace yet.", Code.NotFound);
   return first.traceId;
 }
 

@@ -137,7 +137,8 @@ function sayDrops(terminal: Terminal, { stdout, stderr }: Execution): void {
 function exitCodeOf(terminal: Terminal, execution: Execution): number {
   if (execution.verdict === Verdict.EXITED) return execution.exitCode ?? exitCodes.ok;
   const signal = execution.signal === "" ? "" : ` by ${execution.signal}`;
-  const said = execution.message === "" ? "" : ` ${execution.message}`;
+  const known = execution.signal !== "" && execution.message.includes(execution.signal);
+  const said = execution.message === "" || known ? "" : ` ${execution.message}`;
   terminal.complain(`The program did not end by itself: ${nameIn(VerdictSchema, execution.verdict)}${signal}.${said}`);
   return exitCodes.failed;
 }

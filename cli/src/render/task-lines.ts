@@ -1,6 +1,7 @@
 import type { Usage } from "@drover/proto/common/v1/usage";
 import { TaskState, type ToolCallCompleted, ToolCallState } from "@drover/proto/event/v1/task_event";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
+import { spillName } from "@drover/tracing/spill-name";
 import { rowLines } from "./columns.ts";
 import { betweenMs, countOf, dollarsOf, durationOf, plural } from "./figures.ts";
 import { callStateName, modeName, stateName } from "./names.ts";
@@ -19,8 +20,13 @@ const labelColumns = { thinking: 11, tool: 17 } as const;
 
 /** The first line of a run: the task's short id, mode, model and where to look at it. */
 export function headerLine(task: Task, viewerUrl: string, { palette }: Layout): string {
-  const facts = [`task ${task.id.slice(0, 8)}`, modeName(task.mode), oneLine(task.model), viewerUrl];
+  const facts = [`task ${shortTaskId(task.id)}`, modeName(task.mode), oneLine(task.model), viewerUrl];
   return facts.filter((fact) => fact !== "").join(palette.quiet(" · "));
+}
+
+/** Enough of an id to tell tasks apart: its beginning is the millisecond it was made in. */
+function shortTaskId(id: string): string {
+  return id.slice(0, 13);
 }
 
 /** A turn of the model that goes on to call tools. */
@@ -112,7 +118,7 @@ function toolText(call: ToolCallCompleted, succeeded: boolean): string {
   const spilled =
     call.spillPointer === ""
       ? ""
-      : `${countOf(call.resultCharacters)} characters, shown ${countOf(call.shownCharacters)} · ${call.spillPointer}`;
+      : `${countOf(call.resultCharacters)} characters, shown ${countOf(call.shownCharacters)} · ${spillName(call.spillPointer)}`;
   return [state, call.summary, spilled]
     .map(oneLine)
     .filter((part) => part !== "")

@@ -92,13 +92,13 @@ test("a run reads from the first thought to the cost", () => {
   );
   const row = (left: string, duration: string) => left.padEnd(80 - duration.length) + duration;
   expect(shown.split("\n")).toEqual([
-    "task 0192f3a1 · react · qwen-max · http://localhost:7700/t/abc",
+    "task 0192f3a1-7c3e · react · qwen-max · http://localhost:7700/t/abc",
     "",
     row(" 1  thinking   Look at the order, the payment and the gateway log", "2.3 s"),
     "               together.",
     row("    order_info       ORD-2024-0117 · pending since 11:58", "402 ms"),
-    row("    gateway_log      log read · 40,212 characters, shown 2,048 ·", "1.8 s"),
-    "                     spill://7f3a/8c1e",
+    row("    gateway_log      log read · 40,212 characters, shown 2,048 · spill", "1.8 s"),
+    "                     7f3a/8c1e",
     row(" 2  thinking   The log ends at noon; check the retries with a script.", "2.0 s"),
     row("    run_code python  exit code 0", "188 ms"),
     "",

@@ -1,5 +1,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { SpanSchema, SpanState, TraceSummarySchema } from "@drover/proto/trace/v1/trace";
+import { attr } from "@drover/tracing/schema";
 import { expect, test } from "vitest";
 import { traceLines } from "./trace-tree.ts";
 
@@ -51,6 +52,12 @@ test("spans stand below their parents by start, with durations and errors", () =
     "│       TIMEOUT_WALL: slow",
     "└─ round 2                       running",
   ]);
+});
+
+test("a call says in its row what came of it, as far as there is room", () => {
+  const attributes = { [attr.toolSummary]: "/workspace/orders.json, whole file" };
+  const [, , row] = show([{ ...spanOf("read", "", 0, 5), attributes }]);
+  expect(row).toBe("read  /workspace/orders.j…          5 ms");
 });
 
 test("a span without its parent, and spans in a circle, are shown as roots", () => {

@@ -1,4 +1,5 @@
 import { type Span, SpanState, type TraceSummary } from "@drover/proto/trace/v1/trace";
+import { attr } from "@drover/tracing/schema";
 import { countOf, durationOf, plural } from "./figures.ts";
 import { paletteOf } from "./palette.ts";
 import { usageFacts } from "./task-lines.ts";
@@ -31,11 +32,13 @@ export function traceLines(
   const add = (node: Node, before: string, branch: string, below: string) => {
     const { span } = node;
     const room = Math.max(16, layout.width - durationColumns);
-    const name = fit(oneLine(span.name), Math.max(8, room - columnsOf(before + branch)));
+    const nameRoom = Math.max(8, room - columnsOf(before + branch));
+    const name = fit(oneLine(span.name), nameRoom);
     const painted = span.error === "" ? name : palette.bad(name);
-    const gap = " ".repeat(Math.max(1, room - columnsOf(before + branch + name)));
+    const note = noteOf(span, nameRoom - columnsOf(name));
+    const gap = " ".repeat(Math.max(1, room - columnsOf(before + branch + name + note)));
     lines.push(
-      `${palette.quiet(before + branch)}${painted}${gap}${palette.quiet(timeOf(span).padStart(durationColumns))}`,
+      `${palette.quiet(before + branch)}${painted}${palette.quiet(`${note}${gap}${timeOf(span).padStart(durationColumns)}`)}`,
     );
     const lead = before + below + (node.children.length > 0 ? "│ " : "  ");
     if (span.error !== "") {
@@ -52,6 +55,12 @@ export function traceLines(
     lines.push("", `${countOf(trace.droppedRecords)} records were dropped: details are missing.`);
   }
   return lines;
+}
+
+/** What came of a tool call, where there is room for some of it; a failed one says it below. */
+function noteOf(span: Span, room: number): string {
+  const summary = oneLine(span.attributes[attr.toolSummary] ?? "");
+  return summary === "" || span.error !== "" || room < 12 ? "" : `  ${fit(summary, room - 3)}`;
 }
 
 /** Spans below their parents; one whose parent is not there, or that is its own ancestor, is a root. */
