@@ -1,4 +1,4 @@
-import { DroverError } from "@drover/kernel";
+import { DroverError, systemClock } from "@drover/kernel";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { type Bus, type BusLogger, checkData, maxMessageBytes, type Subscription } from "./bus.ts";
 import { NatsQueue } from "./nats-queue.ts";
@@ -9,7 +9,7 @@ export interface NatsOptions {
   readonly url: string;
   /** Name of the connection in the server's lists. */
   readonly name: string;
-  /** Longest wait for the first connection. Default 5,000 ms. */
+  /** Longest wait for the first connection. Default 30,000 ms: NATS often starts together with its services. */
   readonly connectTimeoutMs?: number;
   readonly logger?: BusLogger;
 }
@@ -17,6 +17,9 @@ export interface NatsOptions {
 /** The oldest server whose features suffice. */
 const minimumServer = [2, 9] as const;
 const drainMs = 3_000;
+/** Of one attempt at the first connection, and between two of them. */
+const attemptMs = 5_000;
+const againMs = 500;
 
 /**
  * Connects to NATS and stays: after the first connection it reconnects for ever. UNAVAILABLE when the first one fails,
@@ -73,21 +76,32 @@ export async function connectNats(options: NatsOptions): Promise<Bus> {
   };
 }
 
-async function firstConnection({ url, name, connectTimeoutMs = 5_000 }: NatsOptions): Promise<NatsConnection> {
-  try {
-    return await connect({
-      servers: url.split(",").map((server) => server.trim()),
-      name,
-      timeout: connectTimeoutMs,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 500,
-      reconnectJitter: 500,
-      pingInterval: 10_000,
-      maxPingOut: 2,
-    });
-  } catch (error) {
-    throw new DroverError("UNAVAILABLE", "NATS is not available.", { reason: "BUS_UNAVAILABLE", cause: error });
+async function firstConnection(options: NatsOptions): Promise<NatsConnection> {
+  const waitMs = options.connectTimeoutMs ?? 30_000;
+  const until = performance.now() + waitMs;
+  for (;;) {
+    try {
+      return await connectOnce(options, Math.min(attemptMs, waitMs));
+    } catch (error) {
+      if (performance.now() + againMs > until) {
+        throw new DroverError("UNAVAILABLE", "NATS is not available.", { reason: "BUS_UNAVAILABLE", cause: error });
+      }
+      await systemClock.sleep(againMs);
+    }
   }
+}
+
+function connectOnce({ url, name }: NatsOptions, timeout: number): Promise<NatsConnection> {
+  return connect({
+    servers: url.split(",").map((server) => server.trim()),
+    name,
+    timeout,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 500,
+    reconnectJitter: 500,
+    pingInterval: 10_000,
+    maxPingOut: 2,
+  });
 }
 
 function checkServer(connection: NatsConnection): void {

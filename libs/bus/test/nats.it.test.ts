@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { type AddressInfo, connect as connectTo, createServer } from "node:net";
 import { type StartedNats, startNats } from "@drover/testkit";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -32,6 +34,21 @@ describe("the NATS server", () => {
   test("that is not there is UNAVAILABLE", async () => {
     const connecting = connectNats({ url: "nats://127.0.0.1:1", name: "test", connectTimeoutMs: 500 });
     await expect(connecting).rejects.toMatchObject({ code: "UNAVAILABLE" });
+  });
+
+  test("that is still starting is waited for", async () => {
+    const url = new URL(server.url);
+    let refused = 0;
+    await using proxy = createServer((socket) => {
+      if (refused++ < 2) return void socket.destroy();
+      const through = connectTo(Number(url.port), url.hostname);
+      socket.on("error", () => through.destroy()).pipe(through);
+      through.on("error", () => socket.destroy()).pipe(socket);
+    });
+    await once(proxy.listen(0, "127.0.0.1"), "listening");
+    const { port } = proxy.address() as AddressInfo;
+    await using bus = await connectNats({ url: `nats://127.0.0.1:${port}`, name: "test" });
+    expect([bus.healthy(), refused]).toEqual([true, 3]);
   });
 
   test("may have a deleted stream or consumer: both are made again and the queue goes on", async () => {

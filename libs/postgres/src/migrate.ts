@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { DroverError } from "@drover/kernel";
 import pg from "pg";
 import { bootstrap, inTransaction } from "./bootstrap.ts";
@@ -14,7 +15,12 @@ export interface MigrateOptions {
   readonly directory: string;
   /** Sets of libraries whose tables live in this schema; they come before the service's own. */
   readonly include?: readonly MigrationSet[];
+  /** How long a database that is away is waited for. Default 30,000 ms: it often starts together with its services. */
+  readonly startWaitMs?: number;
 }
+
+/** Between two attempts while the database is away. */
+const againMs = 500;
 
 /**
  * Brings a service's schema up to date and tells which files were applied (none where it was). Forward only: each file
@@ -22,9 +28,22 @@ export interface MigrateOptions {
  * others wait. Extensions that the files create are made beforehand by the login user.
  *
  * FAILED_PRECONDITION when a file fails (it then leaves nothing), when the text of an applied file has changed, or when
- * a table with a tenant_id lacks forced row-level security; UNAVAILABLE when there is no database.
+ * a table with a tenant_id lacks forced row-level security; UNAVAILABLE when there is no database in time.
  */
 export async function migrate(options: MigrateOptions): Promise<{ readonly applied: readonly string[] }> {
+  const until = performance.now() + (options.startWaitMs ?? 30_000);
+  for (;;) {
+    try {
+      return await migrateOnce(options);
+    } catch (error) {
+      const away = error instanceof DroverError && error.code === "UNAVAILABLE";
+      if (!away || performance.now() + againMs > until) throw error;
+      await delay(againMs);
+    }
+  }
+}
+
+async function migrateOnce(options: MigrateOptions): Promise<{ readonly applied: readonly string[] }> {
   const { service, directory, include = [] } = options;
   rolesOf(service);
   const sets = [...include, { name: service, directory }];

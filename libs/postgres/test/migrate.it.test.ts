@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type FreshDatabase, freshDatabase } from "@drover/testkit";
@@ -84,6 +86,24 @@ test("a login that is no superuser migrates when it may create roles and schemas
 });
 
 test("no database is UNAVAILABLE", async () => {
-  const options = { url: "postgres://x:y@127.0.0.1:1/x", service: "herd", directory: path.join(fixtures, "herd") };
+  const herd = { service: "herd", directory: path.join(fixtures, "herd") };
+  const options = { ...herd, url: "postgres://x:y@127.0.0.1:1/x", startWaitMs: 0 };
   await expect(migrate(options)).rejects.toMatchObject({ code: "UNAVAILABLE" });
+});
+
+test("a database that is still starting is waited for", async () => {
+  const url = new URL(database.url);
+  const { hostname: host, port } = url;
+  let refused = 0;
+  await using server = createServer((socket) => {
+    if (refused++ < 2) return void socket.destroy();
+    const through = connect(Number(port), host);
+    socket.on("error", () => through.destroy()).pipe(through);
+    through.on("error", () => socket.destroy()).pipe(socket);
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  url.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { applied } = await migrate({ url: url.href, service: "later", directory: path.join(fixtures, "herd") });
+  expect(applied).toHaveLength(2);
+  expect(refused).toBe(3);
 });
