@@ -50,7 +50,7 @@ test("without an engine a run is refused with advice, not kept waiting, and work
   await expect(sandbox.run("bash", "echo hi", { callId })).rejects.toMatchObject({
     code: "UNAVAILABLE",
     reason: "ENGINE_UNAVAILABLE",
-    message: expect.stringContaining("Start Docker"),
+    message: expect.stringMatching(/^No Docker daemon answers\. Start Docker/),
   });
   const health = await sandbox.exec.checkHealth({}, sandbox.as(sandbox.tenant));
   expect(health).toMatchObject({

@@ -44,13 +44,13 @@ export class DockerEngine implements ContainerEngine {
       await raced(this.#docker.getImage(image).inspect(), signal);
     } catch (error) {
       if (statusOf(error) === 404) throw missing([image]);
-      throw engineError(error, this.#options.host, "answer");
+      throw engineError(error, "answer");
     }
   }
 
   async start(request: ContainerRequest, signal: AbortSignal): Promise<Container> {
     signal.throwIfAborted();
-    const { host, owner, runtime } = this.#options;
+    const { owner, runtime } = this.#options;
     const expiresAtMs = Date.now() + request.lifetimeMs;
     // A create that was given up half-way would leave a container nobody knows, so it always runs to its end.
     const creating = this.#create(containerSpec(request, { owner, runtime, expiresAtMs }));
@@ -60,7 +60,7 @@ export class DockerEngine implements ContainerEngine {
       return await raced(this.#startCreated(id), signal);
     } catch (error) {
       await this.#giveUp(id, creating);
-      throw signal.aborted && error === signal.reason ? aborted(signal) : engineError(error, host, "start a container");
+      throw signal.aborted && error === signal.reason ? aborted(signal) : engineError(error, "start a container");
     }
   }
 
@@ -85,7 +85,7 @@ export class DockerEngine implements ContainerEngine {
     const filters = { label: [`${labels.service}=${serviceLabel}`] };
     const list = await this.#docker
       .listContainers({ all: true, filters, abortSignal: signal })
-      .catch((error: unknown) => Promise.reject(engineError(error, this.#options.host, "list containers")));
+      .catch((error: unknown) => Promise.reject(engineError(error, "list containers")));
     return list.map(({ Id, Labels }) => ({
       id: Id,
       runId: Labels[labels.run] ?? "",

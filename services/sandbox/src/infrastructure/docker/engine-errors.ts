@@ -12,24 +12,27 @@ export function statusOf(error: unknown): number | undefined {
   return typeof error.statusCode === "number" ? error.statusCode : undefined;
 }
 
-/** Says in words why an engine cannot be reached and what to do about it. */
-export function adviceFor(error: unknown, host: string): EngineAdvice {
+/**
+ * Says in words why an engine cannot be reached and what to do about it. `host` is named where it is given: to who
+ * asks for the service's health, not to everybody whose run was refused.
+ */
+export function adviceFor(error: unknown, host?: string): EngineAdvice {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   if (code === "EACCES" || code === "EPERM") {
     return {
-      problem: `This process may not open the Docker socket ${host}.`,
+      problem: `This process may not open the Docker socket${host === undefined ? "" : ` ${host}`}.`,
       advice: "Run the service as a user of the group docker, or set DOCKER_HOST to a daemon it may use.",
     };
   }
   return {
-    problem: `No Docker daemon answers at ${host}.`,
+    problem: `No Docker daemon answers${host === undefined ? "" : ` at ${host}`}.`,
     advice:
       "Start Docker (`systemctl start docker`, Docker Desktop, or `make docker` in a checkout), or set DOCKER_HOST to a running daemon; this service then recovers by itself.",
   };
 }
 
 /** UNAVAILABLE for an engine that does not answer or fails; a DroverError is passed on. */
-export function engineError(error: unknown, host: string, what: string): DroverError {
+export function engineError(error: unknown, what: string): DroverError {
   if (error instanceof DroverError) return error;
   if (statusOf(error) !== undefined) {
     return new DroverError("UNAVAILABLE", `The container engine failed to ${what}.`, {
@@ -45,7 +48,7 @@ export function engineError(error: unknown, host: string, what: string): DroverE
       cause: error,
     });
   }
-  const { problem, advice } = adviceFor(error, host);
+  const { problem, advice } = adviceFor(error);
   return new DroverError("UNAVAILABLE", `${problem} ${advice}`, {
     reason: "ENGINE_UNAVAILABLE",
     retryAfterMs: 5000,
