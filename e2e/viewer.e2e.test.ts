@@ -55,6 +55,8 @@ describe("the viewer in a real browser", () => {
     await expect.poll(() => spanRow("read_file").count()).toBe(3);
     for (const name of ["run_code", "read_spill", "search_documents"]) expect(await spanRow(name).count()).toBe(1);
     expect(await byId("round-row").count()).toBe(4);
+    expect(await spanRow("build context").count()).toBe(4);
+    expect(await spanRow("read_file").first().textContent()).toContain("/workspace/orders.json");
     expect(await spanRow("run_code").getAttribute("data-kind")).toBe("tool");
     expect(await spanRow("run_code").textContent()).toMatch(/\d+(\.\d+)? (ms|s)/);
     expect(await byId("tokens").textContent()).toMatch(/[\d,]{4,} in .*\d+ out/);
@@ -75,6 +77,8 @@ describe("the viewer in a real browser", () => {
     await spanRow("gateway.log").or(spanRow("read_file").nth(2)).first().click();
     await byId("tab-overview").click();
     await expect.poll(() => byId("facts").textContent()).toMatch(/2,048 of 40,\d{3} characters/);
+    const pointer = byId("facts").getByText(/kept as spill \w{4}\/\w{4}$/);
+    expect(await pointer.getAttribute("title")).toMatch(/^spill:\/\//);
     expect(page.url()).toContain("#span=");
     mkdirSync(pictures, { recursive: true });
     await page.screenshot({ path: resolve(pictures, "viewer.png") });
@@ -88,6 +92,14 @@ describe("the viewer in a real browser", () => {
     await page.goto(link);
     await page.reload();
     await expect.poll(() => byId("details-name").textContent()).toContain("run_code");
+    await byId("details-close").click();
+    await expect.poll(() => byId("details-empty").count()).toBe(1);
+  });
+
+  test("a task that is not there is told apart from a server that is away", async () => {
+    await page.goto(`${suite.url}/t/01a22e97-ca91-7000-b111-13b986e496e7`);
+    await expect.poll(() => byId("notice-broken").textContent()).toContain("no task with this id");
+    complaints.length = 0;
   });
 
   test("a running task is live: rows appear and end without a reload, and it can be cancelled", async () => {

@@ -88,7 +88,7 @@ test("run uploads files by their names, submits what it was told and prints plai
     const { code, stdout, stderr } = await startDrover([...words, "--collection", "shop"]).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.toString()).toMatch(
-      /^task 0192f3a1 · react · scripted · http.*\/t\/0192f3a1-.*\n\n 1 {2}thinking {3}Compute it\.\n {4}run_code +exit code 0 +5 ms\n\nIt is 42\.\n\nsucceeded · 1 round\n$/,
+      /^task 0192f3a1-7c3e · react · scripted · http.*\/t\/0192f3a1-.*\n\n 1 {2}thinking {3}Compute it\.\n {4}run_code +exit code 0 +5 ms\n\nIt is 42\.\n\nsucceeded · 1 round\n$/,
     );
     expect(stdout.toString()).not.toContain("\x1b");
   } finally {
