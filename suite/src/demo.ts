@@ -10,6 +10,12 @@ import { hasModelEndpoint } from "./model-choice.ts";
 import { runCommand } from "./run-command.ts";
 
 /**
+ * What goes wrong is in the demo's own lines, and the services' warnings would only tear them apart.
+ * Nothing is replaced while it runs: a sandbox that is away, as without Docker, is not waited for long.
+ */
+const demoDefaults = { DROVER_LOG_LEVEL: "error", DROVER_TOOL_PATIENCE_MS: "4000" };
+
+/**
  * `make demo`: starts a suite and runs the demo's task on it. The exit code is 0 when it was answered,
  * 1 when not, 130 when interrupted before.
  */
@@ -83,8 +89,7 @@ function profileOf(word = "embedded"): "embedded" | "distributed" {
 
 async function startEmbedded(hasModel: boolean): Promise<DemoSuite> {
   await using started = new AsyncDisposableStack();
-  // What goes wrong is in the demo's own lines; the services' warnings would only tear them apart.
-  const environment: Record<string, string | undefined> = { DROVER_LOG_LEVEL: "error", ...process.env };
+  const environment: Record<string, string | undefined> = { ...demoDefaults, ...process.env };
   if (!hasModel) {
     const model = started.use(await startScriptedModel());
     environment.OPENAI_BASE_URL = model.baseUrl;

@@ -19,7 +19,8 @@ export function createLiveRegion(options: {
 }): LiveRegion {
   let drawn = 0;
   let frame = 0;
-  const erase = () => (drawn === 0 ? "" : `\x1b[${drawn}A\x1b[J`);
+  // What a terminal echoes of a key, such as ^C, stands in the line of the cursor: back to its beginning first.
+  const erase = () => (drawn === 0 ? "" : `\r\x1b[${drawn}A\x1b[J`);
   const clear = () => {
     const text = erase();
     drawn = 0;

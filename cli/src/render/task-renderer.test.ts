@@ -167,7 +167,7 @@ test("what runs moves on a terminal and leaves nothing behind", async () => {
   expect(shown).toMatch(/⠋ {2}run_code +\{"code":"1"\} +3\.0 s\n/);
   renderer.end(ended({}));
   const after = shown.length;
-  expect(shown).toContain("\x1b[1A\x1b[J\nsucceeded");
+  expect(shown).toContain("\r\x1b[1A\x1b[J\nsucceeded");
   await new Promise((resolve) => setTimeout(resolve, 150));
   expect(shown.length).toBe(after);
 });
