@@ -94,8 +94,7 @@ class Conversation {
         if (!endsStatement.has(message.type)) continue;
         await this.#execute(statement, message.type !== "H");
         statement = [];
-        if (this.#socket.writableNeedDrain)
-          await Promise.race([once(this.#socket, "drain"), once(this.#socket, "close")]);
+        if (this.#socket.writableNeedDrain) await drained(this.#socket);
       }
     } finally {
       await this.#leave();
@@ -180,4 +179,15 @@ function wrongPassword(): Buffer {
   const head = Buffer.from("E0000");
   head.writeInt32BE(fields.length + 4, 1);
   return Buffer.concat([head, fields]);
+}
+
+/** Resolves when the socket takes more or is closed; leaves no listener behind. */
+async function drained(socket: Socket): Promise<void> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  try {
+    await Promise.race([once(socket, "drain", { signal }), once(socket, "close", { signal })]);
+  } finally {
+    settled.abort();
+  }
 }
