@@ -70,7 +70,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     digest,
     log: logger,
     metrics: runMetrics(metrics),
-    collector: new ChangeCollector(workspaces, space, logger),
+    collector: new ChangeCollector(workspaces, executions, space, clock, logger),
     admission: new Admission(config.DROVER_SANDBOX_MAX_RUNS, config.DROVER_SANDBOX_MAX_WAITING),
     policy: limitPolicyOf(config),
     settings: runSettingsOf(config),

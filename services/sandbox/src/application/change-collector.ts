@@ -1,8 +1,19 @@
-import { DroverError } from "@drover/kernel";
+import { type Clock, DroverError } from "@drover/kernel";
 import { type Change, type ChangeOutcome, pathOf } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
 import { pathFault } from "../domain/workspace-path.ts";
-import type { CollectedChange, Container, Log, WorkspaceLimits, WorkspaceStore } from "./ports.ts";
+import type {
+  CollectedChange,
+  Commit,
+  Container,
+  ExecutionStore,
+  Log,
+  WorkspaceLimits,
+  WorkspaceStore,
+} from "./ports.ts";
+
+/** A database that is away for a moment must not cost a run its files. */
+const attempts = 6;
 
 /** What a run's changes came to; version 0 where nothing was committed. */
 export interface Collected {
@@ -17,17 +28,29 @@ export interface Collected {
  */
 export class ChangeCollector {
   readonly #workspaces: WorkspaceStore;
+  readonly #executions: ExecutionStore;
   readonly #limits: WorkspaceLimits;
+  readonly #clock: Clock;
   readonly #log: Log;
 
-  constructor(workspaces: WorkspaceStore, limits: WorkspaceLimits, log: Log) {
+  constructor(workspaces: WorkspaceStore, executions: ExecutionStore, limits: WorkspaceLimits, clock: Clock, log: Log) {
     this.#workspaces = workspaces;
+    this.#executions = executions;
     this.#limits = limits;
+    this.#clock = clock;
     this.#log = log;
   }
 
-  /** Undefined where the signal aborted before the changes were written. */
-  async commit(execution: Execution, container: Container, signal: AbortSignal): Promise<Collected | undefined> {
+  /**
+   * Writes the changes together with the end of their run (`endOf` what they came to), in one
+   * transaction. Undefined where the signal aborted before the changes were written.
+   */
+  async commit(
+    execution: Execution,
+    container: Container,
+    signal: AbortSignal,
+    endOf: (collected: Collected) => Execution,
+  ): Promise<Collected | undefined> {
     const changes: Change[] = [];
     const skipped: ChangeOutcome[] = [];
     try {
@@ -42,24 +65,40 @@ export class ChangeCollector {
       });
       if (signal.aborted) return undefined;
       if (changes.length === 0) return { workspaceVersionAfter: 0, changes: skipped };
-      const commit = await this.#workspaces.commit(execution.tenant, execution.workspaceId, changes, {
-        since: execution.workspaceVersionBefore,
-        exact: false,
-        requestId: execution.id,
-        bodyHash: execution.id,
-        limits: this.#limits,
-      });
-      const applied = commit.outcomes.some(({ kind }) => kind !== "CONFLICT");
-      return {
-        workspaceVersionAfter: applied ? commit.workspace.version : 0,
-        changes: [...commit.outcomes, ...skipped],
-      };
+      const commit = await this.#patiently(() =>
+        this.#workspaces.commit(execution.tenant, execution.workspaceId, changes, {
+          since: execution.workspaceVersionBefore,
+          exact: false,
+          requestId: execution.id,
+          bodyHash: execution.id,
+          limits: this.#limits,
+          ends: (made) => endOf(collectedOf(made, skipped)),
+        }),
+      );
+      return commit.repeated ? await this.#recorded(execution) : collectedOf(commit, skipped);
     } catch (error) {
       if (signal.aborted) return undefined;
       const failure = DroverError.from(error);
       this.#log.warn({ err: error, execution: execution.id }, "the changes of a run were not committed");
       const lost = changes.map((change) => skip(pathOf(change), failure.message));
       return { workspaceVersionAfter: 0, changes: [...lost, ...skipped, skip("", failure.message)] };
+    }
+  }
+
+  /** What the commit came to whose answer was lost on its way. */
+  async #recorded(execution: Execution): Promise<Collected> {
+    const found = await this.#patiently(() => this.#executions.find(execution.tenant, { id: execution.id }));
+    return found?.result ?? { workspaceVersionAfter: 0, changes: [] };
+  }
+
+  async #patiently<T>(work: () => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (attempt === attempts || DroverError.from(error).code !== "UNAVAILABLE") throw error;
+        await this.#clock.sleep(100 * 2 ** attempt);
+      }
     }
   }
 
@@ -71,9 +110,14 @@ export class ChangeCollector {
   async #kept(tenant: string, found: Exclude<CollectedChange, { kind: "skip" }>): Promise<Change> {
     if (found.kind === "delete") return found;
     const { path, content, executable } = found;
-    const sha256 = await this.#workspaces.keep(tenant, content);
+    const sha256 = await this.#patiently(() => this.#workspaces.keep(tenant, content));
     return { kind: "put", file: { path, sha256, size: content.length, executable } };
   }
+}
+
+function collectedOf({ workspace, outcomes }: Commit, skipped: readonly ChangeOutcome[]): Collected {
+  const applied = outcomes.some(({ kind }) => kind !== "CONFLICT");
+  return { workspaceVersionAfter: applied ? workspace.version : 0, changes: [...outcomes, ...skipped] };
 }
 
 function skip(path: string, reason: string): ChangeOutcome {

@@ -170,12 +170,20 @@ export interface CommitOptions {
   readonly requestId: string;
   readonly bodyHash: string;
   readonly limits: WorkspaceLimits;
+  /**
+   * The run that made the changes, with its end: recorded in the same transaction, so that a run
+   * called lost has changed nothing. ABORTED (reason RUN_OVER), with nothing written, where its end
+   * was recorded before.
+   */
+  readonly ends?: (commit: Commit) => Execution;
 }
 
 /** What a commit came to. */
 export interface Commit {
   readonly workspace: Workspace;
   readonly outcomes: readonly ChangeOutcome[];
+  /** The same commit was made before. */
+  readonly repeated: boolean;
 }
 
 /** Where workspaces are kept: a list of change sets each, contents by hash. NOT_FOUND for a stranger's. */

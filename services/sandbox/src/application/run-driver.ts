@@ -55,7 +55,7 @@ export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, 
     taskId: execution.taskId,
     attributes: { [attr.execLanguage]: execution.language, [attr.toolCallId]: execution.callId },
   });
-  const started: { at?: Date } = {};
+  const started: RunTimes = {};
   const result = await runToResult(parts, run, plan, span, started, place);
   const { outcome } = result;
   span.end({
@@ -70,9 +70,15 @@ export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, 
   return {
     ...execution,
     ...(started.at === undefined ? {} : { startedAt: started.at }),
-    endedAt: parts.clock.now(),
+    endedAt: started.endedAt ?? parts.clock.now(),
     result,
   };
+}
+
+/** When a run's program began, and when its end was recorded with its changes. */
+interface RunTimes {
+  at?: Date;
+  endedAt?: Date;
 }
 
 async function runToResult(
@@ -80,7 +86,7 @@ async function runToResult(
   run: LiveRun,
   plan: RunPlan,
   span: Span,
-  started: { at?: Date },
+  started: RunTimes,
   place: Place,
 ): Promise<ExecutionResult> {
   let container: Container | undefined;
@@ -157,7 +163,7 @@ async function runProgram(
   plan: RunPlan,
   container: Container,
   span: Span,
-  started: { at?: Date },
+  started: RunTimes,
 ): Promise<ExecutionResult> {
   const { execution, language, request } = plan;
   const program = parts.tracer.start({
@@ -192,20 +198,21 @@ async function runProgram(
   const facts = factsOf(report, lost, watch, oomSeen);
   const ownEnd = outcomeOf(facts);
   program.end({ attributes: { [attr.execOutcome]: ownEnd.verdict } });
-  const changes = await changesOf(parts, plan, container, ownEnd, run);
-  const outcome = changes === undefined ? outcomeOf({ ...facts, killedBy: reasonOf(run.cancelSignal) }) : ownEnd;
-  return {
-    outcome,
-    oomSeen,
-    stdout: watch.stdout.facts(),
-    stderr: watch.stderr.facts(),
-    usage: {
-      wallMs: report?.wallMs ?? parts.clock.monotonicMs() - began,
-      cpuMs: report?.cpuMs ?? 0,
-      peakMemoryBytes: report?.peakMemoryBytes ?? 0,
-    },
-    ...(changes ?? unchanged),
+  const usage = {
+    wallMs: report?.wallMs ?? parts.clock.monotonicMs() - began,
+    cpuMs: report?.cpuMs ?? 0,
+    peakMemoryBytes: report?.peakMemoryBytes ?? 0,
   };
+  const output = { stdout: watch.stdout.facts(), stderr: watch.stderr.facts() };
+  const resultOf = (outcome: Outcome, collected: Collected) => ({ outcome, oomSeen, ...output, usage, ...collected });
+  const endOf = (collected: Collected): Execution => {
+    started.endedAt = parts.clock.now();
+    const { at: startedAt, endedAt } = started;
+    return { ...execution, ...(startedAt && { startedAt }), endedAt, result: resultOf(ownEnd, collected) };
+  };
+  const collected = await changesOf(parts, plan, container, ownEnd, run, endOf);
+  if (collected !== undefined) return resultOf(ownEnd, collected);
+  return resultOf(outcomeOf({ ...facts, killedBy: reasonOf(run.cancelSignal) }), unchanged);
 }
 
 function factsOf(
@@ -240,6 +247,7 @@ async function changesOf(
   container: Container,
   outcome: Outcome,
   run: LiveRun,
+  endOf: (collected: Collected) => Execution,
 ): Promise<Collected | undefined> {
   if (plan.execution.workspaceId === "" || !endedByItself(outcome)) return unchanged;
   const { cancelSignal } = run;
@@ -247,7 +255,7 @@ async function changesOf(
   const kill = () => void container.kill().catch(() => undefined);
   cancelSignal.addEventListener("abort", kill, { once: true });
   try {
-    return await parts.collector.commit(plan.execution, container, cancelSignal);
+    return await parts.collector.commit(plan.execution, container, cancelSignal, endOf);
   } finally {
     cancelSignal.removeEventListener("abort", kill);
   }

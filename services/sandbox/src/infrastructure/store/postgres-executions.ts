@@ -3,8 +3,9 @@ import { sql, type Transaction } from "kysely";
 import type { Acceptance, ExecutionStore } from "../../application/ports.ts";
 import { type Execution, emptyResult } from "../../domain/execution.ts";
 import { outcomeOf } from "../../domain/verdict.ts";
-import { acceptedRow, type ExecutionRow, executionOf, resultColumns } from "./execution-row.ts";
+import { acceptedRow, type ExecutionRow, executionOf } from "./execution-row.ts";
 import type { SandboxSchema } from "./schema.ts";
+import { writeEnd } from "./write-end.ts";
 
 type Tx = Transaction<SandboxSchema>;
 
@@ -81,9 +82,7 @@ export class PostgresExecutions implements ExecutionStore {
   }
 
   async finish(execution: Execution): Promise<void> {
-    const { result } = execution;
-    if (result === undefined) return;
-    await this.#db.withTenant(execution.tenant, (tx) => writeEnd(tx, { ...execution, result }));
+    await this.#db.withTenant(execution.tenant, (tx) => writeEnd(tx, execution));
   }
 
   async find(
@@ -149,17 +148,4 @@ async function endCancelled(tx: Tx, execution: Execution): Promise<Execution> {
   const ended = { ...execution, endedAt: new Date(), result: emptyResult(outcome) };
   await writeEnd(tx, ended);
   return ended;
-}
-
-async function writeEnd(
-  tx: Tx,
-  execution: Execution & { readonly result: NonNullable<Execution["result"]> },
-): Promise<void> {
-  await tx
-    .updateTable("execution")
-    .set(resultColumns(execution, execution.result))
-    .where("tenant_id", "=", execution.tenant)
-    .where("id", "=", execution.id)
-    .where("result", "is", null)
-    .execute();
 }

@@ -12,6 +12,7 @@ import {
 } from "../../domain/change-set.ts";
 import { sha256 } from "../sha256.ts";
 import type { SandboxSchema } from "./schema.ts";
+import { writeEnd } from "./write-end.ts";
 
 type Tx = Transaction<SandboxSchema>;
 
@@ -87,7 +88,7 @@ export class PostgresWorkspaces implements WorkspaceStore {
     return await this.#db.withTenant(tenant, async (tx) => {
       const row = await lockedRow(tx, tenant, id);
       const known = await claimRequest(tx, tenant, `PutFiles/${id}`, options.requestId, options.bodyHash, id);
-      if (known !== undefined) return { workspace: workspaceOf(row), outcomes: [] };
+      if (known !== undefined) return { workspace: workspaceOf(row), outcomes: [], repeated: true };
       if (options.exact && row.version !== options.since) {
         const message = `The workspace has version ${row.version}, not ${options.since}; read it and try again.`;
         throw new DroverError("ABORTED", message, { reason: "WORKSPACE_VERSION" });
@@ -95,11 +96,27 @@ export class PostgresWorkspaces implements WorkspaceStore {
       const current = await manifest(tx, tenant, id, row.version);
       const touched = await pathsSince(tx, tenant, id, options.since);
       const { apply, outcomes } = mergeChanges(changes, current, touched);
-      if (apply.length === 0) return { workspace: workspaceOf(row), outcomes };
-      const size = sizeAfter(current, apply);
-      checkLimits(size, options);
-      return { workspace: await writeVersion(tx, tenant, row, apply, size, options.requestId), outcomes };
+      const workspace = await this.#write(tx, tenant, row, apply, current, options);
+      const commit = { workspace, outcomes, repeated: false };
+      if (options.ends !== undefined && !(await writeEnd(tx, options.ends(commit)))) {
+        throw new DroverError("ABORTED", "The run is over already.", { reason: "RUN_OVER", retryable: false });
+      }
+      return commit;
     });
+  }
+
+  async #write(
+    tx: Tx,
+    tenant: string,
+    row: WorkspaceRow,
+    apply: readonly Change[],
+    current: Manifest,
+    options: CommitOptions,
+  ): Promise<Workspace> {
+    if (apply.length === 0) return workspaceOf(row);
+    const size = sizeAfter(current, apply);
+    checkLimits(size, options);
+    return await writeVersion(tx, tenant, row, apply, size, options.requestId);
   }
 
   async delete(tenant: string, id: string): Promise<void> {
