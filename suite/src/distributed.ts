@@ -45,7 +45,12 @@ export async function up(
   const environment = withModel(given);
   const missing = serviceNames.filter((name) => !isAlive(record.processes[name]));
   // An instance of somebody else would answer in place of one that could not start.
-  await assertPortsFree(missing.flatMap((name) => [defaultPorts[name], defaultPorts[name] + 100]));
+  await assertPortsFree([
+    ...missing.flatMap((name) => [defaultPorts[name], defaultPorts[name] + 100]),
+    ...(isRunning(record.containers.postgres) ? [] : [postgresPort]),
+    ...(isRunning(record.containers.nats) ? [] : [natsPort]),
+    ...(environment === given || isAlive(record.processes.model) ? [] : [modelPort]),
+  ]);
   const containers = { ...record.containers };
   for (const [name, run] of Object.entries(containerRuns(record.password))) {
     containers[name] = ensureContainer(containers[name], run);
@@ -141,9 +146,13 @@ function containerRuns(password: string): Readonly<Record<"postgres" | "nats", r
   };
 }
 
+function isRunning(id: string | undefined): boolean {
+  return id !== undefined && docker("ps", "--quiet", "--no-trunc", "--filter", `id=${id}`) !== "";
+}
+
 /** A container that cannot be started is removed again. */
 function ensureContainer(id: string | undefined, run: readonly string[]): string {
-  if (id !== undefined && docker("ps", "--quiet", "--no-trunc", "--filter", `id=${id}`) !== "") return id;
+  if (id !== undefined && isRunning(id)) return id;
   const made = docker("create", "--label", "drover.suite=distributed", ...run);
   try {
     docker("start", made);
@@ -197,7 +206,7 @@ function docker(...command: readonly string[]): string {
   const said = error?.message ?? stderr.trim().split("\n")[0] ?? "";
   throw new SuiteFailure(
     `docker ${command[0]} failed: ${said}`,
-    "Check that Docker runs (`make docker`) and that the ports 7732 and 7742 are free.",
+    "Check that a Docker daemon answers; `make docker` does so.",
   );
 }
 
