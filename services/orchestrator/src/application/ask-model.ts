@@ -8,7 +8,7 @@ import type { TaskUsage } from "../domain/task.ts";
 import { createDeltaFeed } from "./delta-feed.ts";
 import { markFed, unfed } from "./feed-memory.ts";
 import { withPatience } from "./patience.ts";
-import type { BuiltContext, ConversationMemory, TaskSignals, ToolBox } from "./ports.ts";
+import type { ConversationMemory, TaskSignals, ToolBox } from "./ports.ts";
 import { systemPrompt } from "./system-prompt.ts";
 import { type TaskSession, usageAttributes } from "./task-session.ts";
 
@@ -46,7 +46,7 @@ export async function askModel(
   const round = session.roundSpan(action.round);
   const context = await buildContext(parts, session, round);
   const { task } = session;
-  const messages: Message[] = [{ role: "system", text: systemPrompt }, ...context.messages];
+  const messages: Message[] = [{ role: "system", text: systemPrompt }, ...context];
   if (action.last) messages.push({ role: "user", text: lastRoundRequest(task.maxRounds) });
   const span = parts.tracer.start({
     tenant: task.tenant,
@@ -74,7 +74,7 @@ export async function askModel(
 }
 
 /** The memory service traces its own part; only what it cannot know is told here. */
-async function buildContext(parts: AskParts, session: TaskSession, round: Span): Promise<BuiltContext> {
+async function buildContext(parts: AskParts, session: TaskSession, round: Span): Promise<readonly Message[]> {
   const { task, control } = session;
   const append = unfed(session);
   const request = { conversationId: task.conversationId, append, systemPrompt, tools: parts.tools.specs };

@@ -158,15 +158,6 @@ export interface CallScope {
   readonly trace: TraceContext;
 }
 
-/** The context of the next turn. */
-export interface BuiltContext {
-  readonly messages: readonly Message[];
-  readonly windowTokens: number;
-  readonly fixedTokens: number;
-  readonly historyTokens: number;
-  readonly leftOut: number;
-}
-
 /** The memory service, as the loop needs it. Failures are DroverErrors; UNAVAILABLE passes. */
 export interface ConversationMemory {
   /** Appends `messages` (again is the same as once) and answers with what to send to the model. */
@@ -179,7 +170,7 @@ export interface ConversationMemory {
       readonly tools: readonly ToolSpec[];
     },
     signal: AbortSignal,
-  ): Promise<BuiltContext>;
+  ): Promise<readonly Message[]>;
   append(
     scope: CallScope,
     conversationId: string,

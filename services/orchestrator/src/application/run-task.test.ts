@@ -94,12 +94,11 @@ function partsOf(record: FakeRecord, execute: Tool["execute"]): RunParts {
       spill: async () => "spill://x",
       buildContext: async (_scope, { append }) => {
         remember(append);
-        const messages = remembered.map((message) => {
+        return remembered.map((message) => {
           if (message.role === "tool") return { role: "tool" as const, callId: message.toolCallId, text: message.text };
           if (message.role === "user") return { role: "user" as const, text: message.text };
           return { role: "assistant" as const, text: message.text, toolCalls: message.toolCalls };
         });
-        return { messages, windowTokens: 0, fixedTokens: 0, historyTokens: 0, leftOut: 0 };
       },
     },
     workspaces: { create: async () => newId() },

@@ -5,7 +5,7 @@ import type { Message as ModelMessage, ToolSpec } from "@drover/model";
 import { countMessage, countTools } from "@drover/model/tokens";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
 import { type Message, MessageSchema, Role } from "@drover/proto/memory/v1/message";
-import type { BuiltContext, ConversationMemory } from "../application/ports.ts";
+import type { ConversationMemory } from "../application/ports.ts";
 import type { LoggedMessage } from "../domain/conversation.ts";
 import { actingFor } from "./acting-for.ts";
 
@@ -50,7 +50,7 @@ export function createRpcMemory(transport: Transport, limits: ContextLimits): Co
           },
           actingFor(scope, scopes, signal),
         );
-        return contextOf(response.messages, response.budget);
+        return response.messages.map(modelMessage);
       }),
     spill: (scope, { conversationId, callId, text }, signal) =>
       named(signal, async () => {
@@ -122,19 +122,6 @@ function messageOf(taskId: string, message: LoggedMessage): Message {
     fullCharacters: BigInt(message.spillPointer === "" ? 0 : message.fullCharacters),
     taskId,
   });
-}
-
-function contextOf(
-  messages: readonly Message[],
-  budget: { windowTokens: bigint; fixedTokens: bigint; historyTokens: bigint; messagesLeftOut: number } | undefined,
-): BuiltContext {
-  return {
-    messages: messages.map(modelMessage),
-    windowTokens: Number(budget?.windowTokens ?? 0n),
-    fixedTokens: Number(budget?.fixedTokens ?? 0n),
-    historyTokens: Number(budget?.historyTokens ?? 0n),
-    leftOut: budget?.messagesLeftOut ?? 0,
-  };
 }
 
 function modelMessage(message: Message): ModelMessage {
