@@ -31,9 +31,17 @@ export const asBytes = (bytes: Buffer): Buffer => bytes;
 
 /**
  * The metadata of a call: the caller's headers, then the identity and trace of the context values, which
- * nothing in the headers can replace. Throws (or rejects with) DroverError.
+ * nothing in the headers can replace. Throws (or rejects with) DroverError, also where the call's signal
+ * has aborted, before or while a token was made.
  */
-export function metadataOf(peer: Peer, setting: CallSetting): Metadata | Promise<Metadata> {
+export async function preparedMetadata(peer: Peer, setting: CallSetting): Promise<Metadata> {
+  if (setting.signal?.aborted) throw abortError(setting.signal);
+  const metadata = await metadataOf(peer, setting);
+  if (setting.signal?.aborted) throw abortError(setting.signal);
+  return metadata;
+}
+
+function metadataOf(peer: Peer, setting: CallSetting): Metadata | Promise<Metadata> {
   const metadata = new Metadata();
   if (setting.header !== undefined) addHeaders(metadata, setting.header);
   const trace = setting.values?.get(traceKey);

@@ -3,7 +3,7 @@ import type { StreamResponse } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
 import type { ClientDuplexStream, Metadata } from "@grpc/grpc-js";
 import type { Lease } from "./channels.ts";
-import { abortError, asBytes, type CallSetting, callError, metadataOf, type Peer } from "./client-call.ts";
+import { asBytes, type CallSetting, callError, type Peer, preparedMetadata } from "./client-call.ts";
 import { CallState } from "./client-call-state.ts";
 import { decode, encode, pathOf } from "./codec.ts";
 import { headersFrom } from "./metadata.ts";
@@ -26,9 +26,7 @@ export async function callStream<I extends DescMessage, O extends DescMessage>(
   const { signal } = setting;
   let call: Call;
   try {
-    if (signal?.aborted) throw abortError(signal);
-    const prepared = metadataOf(peer, setting);
-    const metadata = prepared instanceof Promise ? await prepared : prepared;
+    const metadata = await preparedMetadata(peer, setting);
     const deadline =
       setting.timeoutMs === undefined || setting.timeoutMs <= 0 ? {} : { deadline: Date.now() + setting.timeoutMs };
     call = lease.client.makeBidiStreamRequest<Buffer, Buffer>(pathOf(method), asBytes, asBytes, metadata, deadline);

@@ -1,7 +1,7 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf";
 import type { UnaryResponse } from "@connectrpc/connect";
 import { type Client, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
-import { abortError, type CallSetting, callError, metadataOf, type Peer } from "./client-call.ts";
+import { type CallSetting, callError, type Peer, preparedMetadata } from "./client-call.ts";
 import { decode, encode, pathOf } from "./codec.ts";
 import { headersFrom } from "./metadata.ts";
 
@@ -20,10 +20,8 @@ export async function callUnary<I extends DescMessage, O extends DescMessage>(
   setting: CallSetting,
 ): Promise<UnaryResponse<I, O>> {
   const { signal } = setting;
-  if (signal?.aborted) throw abortError(signal);
   const request = encode(method.input, input, peer.limits.maxMessageBytes);
-  const prepared = metadataOf(peer, setting);
-  const metadata = prepared instanceof Promise ? await prepared : prepared;
+  const metadata = await preparedMetadata(peer, setting);
   try {
     const answer = await send(client, pathOf(method), request, metadata, deadlineOf(setting.timeoutMs, peer), signal);
     return new LazyResponse(method, decode(method.output, answer.bytes), answer);

@@ -3,7 +3,7 @@ import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
 import { EchoService } from "@drover/proto/test/v1/echo_service";
 import { expect, test } from "vitest";
-import { actingAs, callerOf, traceOf } from "../src/index.ts";
+import { actingAs, callerOf, type IdentityMinter, traceOf } from "../src/index.ts";
 import { ada, type EchoImplementation, echo, startEcho } from "./echo.ts";
 
 const trace = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" };
@@ -218,6 +218,26 @@ test("a call that ends with a signal tells the signal's reason, also one in Conn
     setTimeout(() => controller.abort(reason), 20);
     await expect(call).rejects.toMatchObject({ code });
     await expect(client.echo({}, { contextValues, signal: controller.signal })).rejects.toMatchObject({ code });
+  }
+});
+
+test("a signal that aborts while the identity is made ends the call", async () => {
+  await using fixture = await startWith({ echo: () => new Promise<never>(() => {}) });
+  for (const kind of ["unary", "stream"] as const) {
+    const controller = new AbortController();
+    const minter: IdentityMinter = {
+      async mint(caller, audience) {
+        controller.abort();
+        return await fixture.minter.mint(caller, audience);
+      },
+    };
+    const client = createClient(EchoService, fixture.transport({ minter }));
+    const options = { contextValues, signal: controller.signal };
+    const call = async () => {
+      if (kind === "unary") await client.echo({}, options);
+      else for await (const _ of client.watch({}, options));
+    };
+    await expect(call()).rejects.toMatchObject({ code: "CANCELLED" });
   }
 });
 
