@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import { callsScript, echoScript, paymentPendingScript } from "@drover/testkit/scripted-model";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { sandboxContainers } from "./src/docker.ts";
+import { containersOf } from "./src/docker.ts";
 import { type SuiteUnderTest, startSuite } from "./src/suite-under-test.ts";
 
 const root = resolve(import.meta.dirname, "..");
@@ -105,6 +105,6 @@ describe("the command line against the running suite", () => {
     const { answer } = await json(["run", prompt, "--collection", "demo", ...files]);
     expect(answer).toMatch(/timed out.*webhook.*dropped/s);
     expect(answer).toContain("CAP-2");
-    await expect.poll(() => sandboxContainers(), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => containersOf(suite), { timeout: 10_000 }).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@ import { type ServiceName, serviceNames } from "@drover/suite";
 import { callsScript, echoScript } from "@drover/testkit/scripted-model";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { connectClient, submit, untilEnded } from "./src/clients.ts";
-import { containersOfTask, sandboxContainers } from "./src/docker.ts";
+import { containersOf, containersOfTask } from "./src/docker.ts";
 import { type SuiteUnderTest, startSuite } from "./src/suite-under-test.ts";
 import { watch } from "./src/watch.ts";
 
@@ -36,7 +36,7 @@ describe("the embedded profile", () => {
     const events = await watch(suite, task.id);
     expect(events.map((event) => Number(event.sequence))).toEqual(events.map((_, i) => i + 1));
     expect(events.filter((event) => event.event.case === "toolCallCompleted")).toHaveLength(1);
-    await expect.poll(() => sandboxContainers(), { timeout: 20_000 }).toHaveLength(0);
+    await expect.poll(() => containersOf(suite), { timeout: 20_000 }).toHaveLength(0);
   });
 });
 
@@ -58,7 +58,7 @@ describe("the distributed profile", () => {
     const after = await submit(suite.url, suite.apiKey, "Compute.");
     const fresh = await untilEnded(suite.url, suite.apiKey, after.id, 60_000);
     expect(fresh.answer).toContain("42");
-    await expect.poll(() => sandboxContainers(), { timeout: 20_000 }).toHaveLength(0);
+    await expect.poll(() => containersOf(suite), { timeout: 20_000 }).toHaveLength(0);
   });
 
   test("a service drains on SIGTERM and a watcher resumes without gap or duplicate", async () => {

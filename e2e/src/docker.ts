@@ -2,15 +2,16 @@ import { execFileSync } from "node:child_process";
 
 /** Ids of sandbox containers, running or not, that carry the label of this task. */
 export function containersOfTask(taskId: string): string[] {
-  return containers("--filter", `label=drover.task=${taskId}`);
+  return docker("--quiet", "--filter", `label=drover.task=${taskId}`);
 }
 
-/** Ids of all sandbox containers on this host. */
-export function sandboxContainers(): string[] {
-  return containers("--filter", "label=drover.run");
+/** Ids of the containers that the sandbox instance of this name made; others on this host are not ours. */
+export function containersOf(suite: { readonly instance: string }): string[] {
+  const lines = docker("--filter", "label=drover.run", "--format", '{{.ID}} {{.Label "drover.owner"}}');
+  return lines.filter((line) => line.includes(` ${suite.instance}/`));
 }
 
-function containers(...filter: readonly string[]): string[] {
-  const ids = execFileSync("docker", ["ps", "--all", "--quiet", ...filter], { encoding: "utf8" });
-  return ids.split("\n").filter((id) => id !== "");
+function docker(...options: readonly string[]): string[] {
+  const listed = execFileSync("docker", ["ps", "--all", ...options], { encoding: "utf8" });
+  return listed.split("\n").filter((line) => line !== "");
 }

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,6 +19,8 @@ export interface SuiteUnderTest extends AsyncDisposable {
   readonly apiKey: string;
   readonly model: ScriptedModel;
   readonly dataFolder: string;
+  /** Name of its sandbox instance, which owns its containers. */
+  readonly instance: string;
   /** `host:port` of each service's own rpc server. */
   readonly addresses: Readonly<Record<string, string>>;
   /** The six processes; only in the distributed profile. */
@@ -37,15 +40,17 @@ export async function startSuite(profile: Profile, options: SuiteOptions = {}): 
   const dataFolder = mkdtempSync(join(tmpdir(), "drover-e2e-"));
   started.defer(() => rmSync(dataFolder, { recursive: true, force: true }));
   const model = started.use(await startScriptedModel(options.script === undefined ? {} : { script: options.script }));
+  const instance = `e2e-${randomUUID()}`;
   const environment: Readonly<Record<string, string | undefined>> = {
     PATH: process.env.PATH,
     HOME: process.env.HOME,
     OPENAI_BASE_URL: model.baseUrl,
     OPENAI_API_KEY: model.apiKey,
     DROVER_MODEL: "scripted-1",
+    DROVER_SANDBOX_INSTANCE: instance,
     ...options.environment,
   };
-  const parts = { profile, model, dataFolder };
+  const parts = { profile, model, dataFolder, instance };
   if (profile === "distributed") {
     const database = started.use(await freshDatabase());
     const natsUrl = environment.NATS_URL ?? inject("natsUrl");
