@@ -1,5 +1,5 @@
 import { imageOf, type Language, languages } from "../domain/language.ts";
-import type { ContainerEngine, EngineHealth } from "./ports.ts";
+import type { EngineHealth, ExecBackend } from "./ports.ts";
 
 /** A language with its image, and whether that is on this host. */
 export interface LanguageHere {
@@ -10,10 +10,10 @@ export interface LanguageHere {
 
 /** Asks the engine what can be run now; never throws, trouble is the answer. */
 export class CheckEngine {
-  readonly #engine: ContainerEngine;
+  readonly #engine: ExecBackend;
   readonly #imagePrefix: string;
 
-  constructor(engine: ContainerEngine, imagePrefix: string) {
+  constructor(engine: ExecBackend, imagePrefix: string) {
     this.#engine = engine;
     this.#imagePrefix = imagePrefix;
   }

@@ -1,3 +1,4 @@
+import type { Capability } from "../domain/capability.ts";
 import type { Change, ChangeOutcome, FileEntry, Manifest } from "../domain/change-set.ts";
 import type { Execution, OutputStream } from "../domain/execution.ts";
 import type { Limits } from "../domain/limits.ts";
@@ -62,6 +63,8 @@ export interface CollectLimits {
  */
 export interface Container extends AsyncDisposable {
   readonly id: string;
+  /** Folder of the working files as a program's command line names it, e.g. `/workspace`; what a program prints never shows another one. */
+  readonly root: string;
   putFile(file: ContainerFile): Promise<void>;
   /** Resolves when the program and all it left behind are gone. */
   run(program: ProgramRequest): Promise<ProgramReport>;
@@ -91,8 +94,16 @@ export interface FoundContainer {
   readonly expiresAt: Date;
 }
 
-/** Starts containers. UNAVAILABLE (reason ENGINE_UNAVAILABLE) where the engine does not answer. */
-export interface ContainerEngine {
+/**
+ * Where programs run: starts containers, or what stands for them. UNAVAILABLE (reason
+ * ENGINE_UNAVAILABLE) where the engine does not answer. `test/exec-backend.contract.ts` is the
+ * contract as a test; docs/exec-backends.md says how to add one.
+ */
+export interface ExecBackend {
+  /** Its name in messages and records, e.g. `docker`. */
+  readonly name: string;
+  /** What it can do beyond the contract; what is missing here is refused as UNSUPPORTED where it is asked for. */
+  readonly capabilities: ReadonlySet<Capability>;
   /** The runtime that containers are started with, e.g. `runc`. */
   readonly runtime: string;
   /** Resolves when a container of that image could be started; FAILED_PRECONDITION where it is missing. */

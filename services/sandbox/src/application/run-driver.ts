@@ -7,7 +7,7 @@ import { endedByItself, type Outcome, outcomeOf, type RunFacts } from "../domain
 import type { Place } from "./admission.ts";
 import type { ChangeCollector, Collected } from "./change-collector.ts";
 import type { LiveRun } from "./live-run.ts";
-import type { Container, ContainerEngine, Log, ProgramReport, WorkspaceStore } from "./ports.ts";
+import type { Container, ExecBackend, Log, ProgramReport, WorkspaceStore } from "./ports.ts";
 import { ProgramWatch, reasonOf } from "./program-watch.ts";
 import type { RunRequest } from "./run-request.ts";
 
@@ -30,7 +30,7 @@ export interface RunSettings {
 
 /** What the driver works with. */
 export interface DriverParts {
-  readonly engine: ContainerEngine;
+  readonly engine: ExecBackend;
   readonly workspaces: WorkspaceStore;
   readonly collector: ChangeCollector;
   readonly clock: Clock;
@@ -174,7 +174,7 @@ async function runProgram(
   let lost: string | undefined;
   try {
     report = await container.run({
-      argv: [...language.command, `/workspace/${programPath(plan)}`, ...request.arguments],
+      argv: [...language.command, `${container.root}/${programPath(plan)}`, ...request.arguments],
       environment: { ...language.environment, ...request.environment },
       stdin: request.stdin,
       onStarted: () => {

@@ -1,6 +1,7 @@
 import { DroverError, newId } from "@drover/kernel";
 import type { TraceContext } from "@drover/tracing";
 import { callMadeAt } from "../domain/call-time.ts";
+import { checkSupported, limitsInForce } from "../domain/capability.ts";
 import type { FileEntry } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
 import { imageOf, type Language } from "../domain/language.ts";
@@ -50,7 +51,11 @@ export class RunProgram {
   }
 
   async start(caller: RunCaller, request: RunRequest, signal: AbortSignal): Promise<RunStream> {
-    const { language, limits } = checkRunRequest(request, this.#parts.policy);
+    const { engine } = this.#parts;
+    const checked = checkRunRequest(request, this.#parts.policy);
+    checkSupported(request.limits, engine.name, engine.capabilities);
+    const { language } = checked;
+    const limits = limitsInForce(checked.limits, engine.capabilities);
     if (this.#parts.live.draining) {
       throw new DroverError("UNAVAILABLE", "This instance is shutting down; try again.", { retryAfterMs: 500 });
     }

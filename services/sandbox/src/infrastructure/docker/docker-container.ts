@@ -23,6 +23,7 @@ const diagnosticsBytes = 2000;
 /** A container of the Docker engine, spoken to through drover-init on its attached streams. */
 export class DockerContainer implements Container {
   readonly id: string;
+  readonly root = "/workspace";
   readonly #docker: Docker;
   readonly #socket: Duplex;
   readonly #exited: Promise<unknown>;

@@ -3,11 +3,12 @@ import { DroverError } from "@drover/kernel";
 import Docker from "dockerode";
 import type {
   Container,
-  ContainerEngine,
   ContainerRequest,
   EngineHealth,
+  ExecBackend,
   FoundContainer,
 } from "../../application/ports.ts";
+import type { Capability } from "../../domain/capability.ts";
 import { containerSpec, labels, serviceLabel } from "./container-spec.ts";
 import { DockerContainer } from "./docker-container.ts";
 import { adviceFor, engineError, statusOf } from "./engine-errors.ts";
@@ -28,7 +29,15 @@ export interface DockerEngineOptions {
 const healthTimeoutMs = 3000;
 
 /** Containers of a Docker daemon. Nothing is connected before the first call, so the daemon may come and go. */
-export class DockerEngine implements ContainerEngine {
+export class DockerEngine implements ExecBackend {
+  readonly name = "docker";
+  readonly capabilities = new Set<Capability>([
+    "memory-limit",
+    "cpu-limit",
+    "process-limit",
+    "network-off",
+    "file-isolation",
+  ]);
   readonly runtime: string;
   readonly #docker: Docker;
   readonly #options: DockerEngineOptions;
