@@ -65,6 +65,8 @@ export interface Container extends AsyncDisposable {
   readonly id: string;
   /** Folder of the working files as a program's command line names it, e.g. `/workspace`; what a program prints never shows another one. */
   readonly root: string;
+  /** False once process 1 or the connection to it is known to be gone. */
+  readonly alive: boolean;
   putFile(file: ContainerFile): Promise<void>;
   /** Resolves when the program and all it left behind are gone. */
   run(program: ProgramRequest): Promise<ProgramReport>;
@@ -106,8 +108,11 @@ export interface ExecBackend {
   readonly capabilities: ReadonlySet<Capability>;
   /** The runtime that containers are started with, e.g. `runc`. */
   readonly runtime: string;
-  /** Resolves when a container of that image could be started; FAILED_PRECONDITION where it is missing. */
-  check(image: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when a container of that image could be started, with the id of what its name means now;
+   * FAILED_PRECONDITION where it is missing.
+   */
+  check(image: string, signal: AbortSignal): Promise<string>;
   /** Resolves when process 1 is ready for files. An abort leaves no container behind. */
   start(request: ContainerRequest, signal: AbortSignal): Promise<Container>;
   health(signal: AbortSignal): Promise<EngineHealth>;

@@ -40,6 +40,10 @@ export class DockerContainer implements Container {
     void this.#receive();
   }
 
+  get alive(): boolean {
+    return !this.#channel.lost;
+  }
+
   /** Resolves when process 1 takes files. */
   async ready(): Promise<void> {
     await this.#channel.ready();

@@ -48,9 +48,9 @@ export class DockerEngine implements ExecBackend {
     this.#docker = new Docker(addressOf(options.host));
   }
 
-  async check(image: string, signal: AbortSignal): Promise<void> {
+  async check(image: string, signal: AbortSignal): Promise<string> {
     try {
-      await raced(this.#docker.getImage(image).inspect(), signal);
+      return (await raced(this.#docker.getImage(image).inspect(), signal)).Id;
     } catch (error) {
       if (statusOf(error) === 404) throw missing([image]);
       throw engineError(error, this.#options.host, "answer");

@@ -36,6 +36,11 @@ export class InitChannel {
     this.#lost.promise.catch(() => undefined);
   }
 
+  /** True when nothing more comes from process 1. */
+  get lost(): boolean {
+    return this.#isLost;
+  }
+
   /** Resolves at process 1's first frame, which may have come before anybody asked. */
   async ready(): Promise<void> {
     await Promise.race([this.#ready.promise, this.#lost.promise]);
