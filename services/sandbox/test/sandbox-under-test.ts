@@ -13,7 +13,7 @@ import Docker from "dockerode";
 import { startSandbox } from "../src/wiring.ts";
 
 /** What a test says of a run; the rest has defaults. */
-interface RunOptions {
+export interface RunOptions {
   readonly callId?: string;
   readonly taskId?: string;
   readonly stdin?: Uint8Array;
@@ -28,7 +28,7 @@ interface RunOptions {
 }
 
 /** A run as a test looks at it: the stream put together, and the execution of its last message. */
-interface RunSeen {
+export interface RunSeen {
   readonly execution: Execution;
   readonly existing: boolean;
   readonly stdout: Buffer;
