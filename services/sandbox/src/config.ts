@@ -19,6 +19,11 @@ const variables = {
   DROVER_SANDBOX_INSTANCE: env.text({ pattern: /^[A-Za-z0-9._:-]{1,128}$/ }).optional(),
   DROVER_SANDBOX_MAX_RUNS: env.integer({ min: 1, max: 1000, default: 8 }),
   DROVER_SANDBOX_MAX_WAITING: env.integer({ min: 0, max: 10_000, default: 64 }),
+  DROVER_SANDBOX_POOL_MIN: env
+    .text({ pattern: /^[a-z0-9-]{1,32}=\d{1,3}(?:,[a-z0-9-]{1,32}=\d{1,3})*$/, allowed: "e.g. python=2,bash=1" })
+    .optional(),
+  DROVER_SANDBOX_POOL_MAX: env.integer({ min: 0, max: 256, default: 4 }),
+  DROVER_SANDBOX_POOL_IDLE_MS: env.milliseconds({ min: 1000, max: 86_400_000, default: 300_000 }),
   DROVER_SANDBOX_WALL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: defaults.wallMs }),
   DROVER_SANDBOX_MAX_WALL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: caps.wallMs }),
   DROVER_SANDBOX_MEMORY: env.bytes({ min: 32 * 1024 ** 2, default: defaults.memoryBytes }),

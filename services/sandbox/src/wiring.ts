@@ -1,16 +1,9 @@
-import { type Bus, connectNats } from "@drover/bus";
-import { systemClock as clock, DroverError } from "@drover/kernel";
+import type { Bus } from "@drover/bus";
+import { systemClock as clock } from "@drover/kernel";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
-import {
-  createLogger,
-  createMetrics,
-  type Environment,
-  type Logger,
-  type RunningService,
-  startAdminServer,
-} from "@drover/runtime";
+import { createLogger, createMetrics, type Environment, type RunningService, startAdminServer } from "@drover/runtime";
 import { createTracer } from "@drover/tracing";
 import { listenForCancels } from "./api/cancel-listener.ts";
 import { execService } from "./api/exec-service.ts";
@@ -21,6 +14,7 @@ import { ChangeCollector } from "./application/change-collector.ts";
 import { CheckEngine } from "./application/check-engine.ts";
 import { Executions } from "./application/executions.ts";
 import { LiveRuns } from "./application/live-runs.ts";
+import { openPool } from "./application/open-pool.ts";
 import { Reaper } from "./application/reaper.ts";
 import { RunProgram } from "./application/run-program.ts";
 import { SearchFiles } from "./application/search-files.ts";
@@ -29,6 +23,8 @@ import { instanceOf, limitPolicyOf, readConfig, runSettingsOf, workspaceLimitsOf
 import { imageOf, languages } from "./domain/language.ts";
 import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
+import { openBus } from "./infrastructure/open-bus.ts";
+import { poolMetrics } from "./infrastructure/pool-metrics.ts";
 import { runMetrics } from "./infrastructure/run-metrics.ts";
 import { sha256 as digest } from "./infrastructure/sha256.ts";
 import { openStores } from "./infrastructure/store/open-stores.ts";
@@ -48,16 +44,21 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const metrics = createMetrics(service);
   await using started = new AsyncDisposableStack();
   const instance = instanceOf(config);
-  const retentionDays = config.DROVER_SANDBOX_RETENTION_DAYS;
-  const stores = started.use(await openStores({ url, poolMax, logger }, instance, retentionDays));
+  const stores = started.use(
+    await openStores({ url, poolMax, logger }, instance, config.DROVER_SANDBOX_RETENTION_DAYS),
+  );
   const { database, executions, workspaces, ledger } = stores;
-  const bus = shared.bus ?? started.use(await connect(config.NATS_URL, logger));
+  const bus = shared.bus ?? started.use(await openBus(config.NATS_URL, service, logger));
   const tracer = started.use(createTracer({ service, bus, logger }));
 
   const imagePrefix = config.DROVER_SANDBOX_IMAGE_PREFIX;
-  const images = languages.map((language) => imageOf(language, imagePrefix));
+  const images = new Map(languages.map((language) => [language.name, imageOf(language, imagePrefix)]));
   const runtime = config.DROVER_SANDBOX_RUNTIME;
-  const engine = new DockerEngine({ host: config.DOCKER_HOST, owner: instance.owner, runtime, images });
+  const owner = instance.owner;
+  const docker = new DockerEngine({ host: config.DOCKER_HOST, owner, runtime, images: [...images.values()] });
+  const policy = limitPolicyOf(config);
+  const pool = { owner, images, policy, clock, log: logger, metrics: poolMetrics(metrics) };
+  const engine = started.use(openPool(config, docker, pool));
   const live = new LiveRuns();
   const space = workspaceLimitsOf(config);
   const runs = new RunProgram({
@@ -72,7 +73,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     metrics: runMetrics(metrics),
     collector: new ChangeCollector(workspaces, space, logger),
     admission: new Admission(config.DROVER_SANDBOX_MAX_RUNS, config.DROVER_SANDBOX_MAX_WAITING),
-    policy: limitPolicyOf(config),
+    policy,
     settings: runSettingsOf(config),
   });
 
@@ -112,9 +113,4 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const parts = started.move();
   const dispose = () => parts.disposeAsync();
   return { name: service, address: server.address, adminAddress: admin.address, [Symbol.asyncDispose]: dispose };
-}
-
-async function connect(url: string | undefined, logger: Logger): Promise<Bus> {
-  if (url === undefined) throw new DroverError("FAILED_PRECONDITION", "NATS_URL is required: no bus was given.");
-  return await connectNats({ url, logger, name: service });
 }

@@ -68,6 +68,7 @@ export async function startUnderTest(extra: Record<string, string> = {}): Promis
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_SHUTDOWN_GRACE_MS: "4000",
     DROVER_SANDBOX_REAP_MS: "1000",
+    DROVER_SANDBOX_POOL_MAX: "0",
     DROVER_SANDBOX_INSTANCE: `test-${randomUUID()}`,
     ...extra,
   };

@@ -221,6 +221,14 @@ export interface RunMetrics {
   running(change: 1 | -1): void;
 }
 
+/** Where the numbers of the containers that are kept ready go. */
+export interface PoolMetrics {
+  /** A container was asked for: one was ready, one was missing, or the request is none that is kept ready. */
+  asked(answer: "hit" | "miss" | "bypass"): void;
+  /** How many are ready; asked whenever somebody looks. */
+  watch(ready: () => number): void;
+}
+
 /** Where the service says what an operator should know. */
 export interface Log {
   info(fields: object, message: string): void;

@@ -41,8 +41,8 @@ export interface DriverParts {
   readonly onStarted: (execution: Execution, at: Date) => void;
 }
 
-/** Time beyond its limits that a run may need for its files, its start and its changes. */
-const lifetimeMarginMs = 120_000;
+/** Milliseconds beyond its limits that a run may need for its files, its start and its changes. */
+export const lifetimeMarginMs = 120_000;
 
 /** Takes one run from its queue place to a removed container. Never rejects: every failure is a verdict. */
 export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, place: Place): Promise<Execution> {
