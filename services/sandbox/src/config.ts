@@ -26,6 +26,10 @@ const variables = {
   DROVER_SANDBOX_POOL_IDLE_MS: env.milliseconds({ min: 1000, max: 86_400_000, default: 300_000 }),
   DROVER_SANDBOX_WALL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: defaults.wallMs }),
   DROVER_SANDBOX_MAX_WALL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: caps.wallMs }),
+  DROVER_SANDBOX_COMPILE_MS: env.milliseconds({ min: 1, max: 3_600_000, default: defaults.compileMs }),
+  DROVER_SANDBOX_MAX_COMPILE_MS: env.milliseconds({ min: 1, max: 3_600_000, default: caps.compileMs }),
+  DROVER_SANDBOX_CPU_TIME_MS: env.milliseconds({ min: 1, max: 36_000_000, default: defaults.cpuTimeMs }),
+  DROVER_SANDBOX_MAX_CPU_TIME_MS: env.milliseconds({ min: 1, max: 36_000_000, default: caps.cpuTimeMs }),
   DROVER_SANDBOX_MEMORY: env.bytes({ min: 32 * 1024 ** 2, default: defaults.memoryBytes }),
   DROVER_SANDBOX_MAX_MEMORY: env.bytes({ min: 32 * 1024 ** 2, default: caps.memoryBytes }),
   DROVER_SANDBOX_CPU_MILLIS: env.integer({ min: 10, max: 64_000, default: defaults.cpuMillis }),
@@ -58,6 +62,8 @@ export function limitPolicyOf(config: Config): LimitPolicy {
     cpuMillis: config.DROVER_SANDBOX_MAX_CPU_MILLIS,
     processes: config.DROVER_SANDBOX_MAX_PROCESSES,
     outputBytes: config.DROVER_SANDBOX_MAX_OUTPUT,
+    compileMs: config.DROVER_SANDBOX_MAX_COMPILE_MS,
+    cpuTimeMs: config.DROVER_SANDBOX_MAX_CPU_TIME_MS,
   };
   return {
     caps: policyCaps,
@@ -67,6 +73,8 @@ export function limitPolicyOf(config: Config): LimitPolicy {
       cpuMillis: Math.min(config.DROVER_SANDBOX_CPU_MILLIS, policyCaps.cpuMillis),
       processes: Math.min(config.DROVER_SANDBOX_PROCESSES, policyCaps.processes),
       outputBytes: Math.min(config.DROVER_SANDBOX_OUTPUT, policyCaps.outputBytes),
+      compileMs: Math.min(config.DROVER_SANDBOX_COMPILE_MS, policyCaps.compileMs),
+      cpuTimeMs: Math.min(config.DROVER_SANDBOX_CPU_TIME_MS, policyCaps.cpuTimeMs),
     },
   };
 }

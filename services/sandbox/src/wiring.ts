@@ -20,7 +20,8 @@ import { RunProgram } from "./application/run-program.ts";
 import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
 import { instanceOf, limitPolicyOf, readConfig, runSettingsOf, workspaceLimitsOf } from "./config.ts";
-import { imageOf, languages } from "./domain/language.ts";
+import { imageOf } from "./domain/language.ts";
+import { languages } from "./domain/languages.ts";
 import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
 import { openBus } from "./infrastructure/open-bus.ts";
@@ -74,10 +75,15 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     collector: new ChangeCollector(workspaces, space, logger),
     admission: new Admission(config.DROVER_SANDBOX_MAX_RUNS, config.DROVER_SANDBOX_MAX_WAITING),
     policy,
+    languages,
     settings: runSettingsOf(config),
   });
 
-  const exec = { runs, executions: new Executions(executions), engine: new CheckEngine(engine, imagePrefix) };
+  const exec = {
+    runs,
+    executions: new Executions(executions),
+    engine: new CheckEngine(engine, languages, imagePrefix),
+  };
   const files = new Workspaces(workspaces, space, digest);
   const search = new SearchFiles(workspaces, linearPattern);
 

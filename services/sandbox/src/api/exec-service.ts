@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { invalidField } from "@drover/kernel";
 import { type Limits as LimitsMessage, OutputStream } from "@drover/proto/sandbox/v1/exec";
@@ -93,12 +94,17 @@ function runRequest(message: RunRequestMessage): RunRequest {
 }
 
 function limitsOf(message: LimitsMessage | undefined): Limits {
-  const wall = message?.wallTime;
   return {
-    wallMs: wall === undefined ? 0 : Number(wall.seconds) * 1000 + Math.trunc(wall.nanos / 1e6),
+    wallMs: millisecondsOf(message?.wallTime),
     memoryBytes: Number(message?.memoryBytes ?? 0n),
     cpuMillis: message?.cpuMillis ?? 0,
     processes: message?.processes ?? 0,
     outputBytes: Number(message?.outputBytes ?? 0n),
+    compileMs: millisecondsOf(message?.compileTime),
+    cpuTimeMs: millisecondsOf(message?.cpuTime),
   };
+}
+
+function millisecondsOf(duration: Duration | undefined): number {
+  return duration === undefined ? 0 : Number(duration.seconds) * 1000 + Math.trunc(duration.nanos / 1e6);
 }

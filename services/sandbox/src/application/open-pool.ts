@@ -38,7 +38,7 @@ export function openPool(config: PoolConfig, engine: ExecBackend, parts: PoolSur
     sizes: sizesOf(config, parts.images),
     times: { idleMs: config.DROVER_SANDBOX_POOL_IDLE_MS, maxAgeMs },
     defaults: policy.defaults,
-    lifetimeMs: policy.caps.wallMs + lifetimeMarginMs,
+    lifetimeMs: policy.caps.compileMs + policy.caps.wallMs + lifetimeMarginMs,
   });
 }
 

@@ -2,6 +2,7 @@ import type { Capability } from "../domain/capability.ts";
 import type { Change, ChangeOutcome, FileEntry, Manifest } from "../domain/change-set.ts";
 import type { Execution, OutputStream } from "../domain/execution.ts";
 import type { Limits } from "../domain/limits.ts";
+import type { Phase } from "../domain/verdict.ts";
 
 /** A file on its way into a container. */
 export interface ContainerFile {
@@ -26,9 +27,13 @@ export interface ContainerRequest {
 
 /** A program to run in a started container. */
 export interface ProgramRequest {
+  /** Absent for the program itself. */
+  readonly phase?: Phase;
   readonly argv: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly stdin: Uint8Array;
+  /** CPU time of all its processes together, after which process 1 kills them; absent for no end. */
+  readonly cpuTimeMs?: number;
   onStarted(): void;
   /** Called for every piece of output in order; must not wait. */
   onOutput(stream: OutputStream, bytes: Uint8Array): void;
@@ -38,6 +43,10 @@ export interface ProgramRequest {
 export interface ProgramReport {
   readonly exit?: { readonly code: number } | { readonly signal: number };
   readonly launchError?: string;
+  /** It was killed because its CPU time was used up. */
+  readonly cpuExceeded?: boolean;
+  /** /workspace or /tmp had no room left when it ended. */
+  readonly diskFull?: boolean;
   readonly oomKills: number;
   readonly wallMs: number;
   readonly cpuMs: number;

@@ -1,14 +1,15 @@
 import { type Clock, DroverError } from "@drover/kernel";
 import { attr, type Span, type TraceContext, type Tracer } from "@drover/tracing";
 import type { FileEntry } from "../domain/change-set.ts";
-import { type Execution, type ExecutionResult, emptyResult } from "../domain/execution.ts";
-import { type Language, programFileName } from "../domain/language.ts";
-import { endedByItself, type Outcome, outcomeOf, type RunFacts } from "../domain/verdict.ts";
+import { type Execution, type ExecutionResult, emptyResult, type PhaseResult } from "../domain/execution.ts";
+import type { Language } from "../domain/language.ts";
+import { endedByItself, type Outcome, outcomeOf } from "../domain/verdict.ts";
 import type { Place } from "./admission.ts";
 import type { ChangeCollector, Collected } from "./change-collector.ts";
 import type { LiveRun } from "./live-run.ts";
-import type { Container, ExecBackend, Log, ProgramReport, WorkspaceStore } from "./ports.ts";
-import { ProgramWatch, reasonOf } from "./program-watch.ts";
+import type { Container, ExecBackend, Log, WorkspaceStore } from "./ports.ts";
+import { reasonOf } from "./program-watch.ts";
+import { type PhaseEnd, programPath, runPhase } from "./run-phase.ts";
 import type { RunRequest } from "./run-request.ts";
 
 /** Everything about a run that is fixed before it starts. */
@@ -116,7 +117,7 @@ async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, s
         tenant: execution.tenant,
         image: execution.image,
         limits: execution.limits,
-        lifetimeMs: execution.limits.wallMs + lifetimeMarginMs,
+        lifetimeMs: execution.limits.compileMs + execution.limits.wallMs + lifetimeMarginMs,
       },
       signal,
     );
@@ -144,13 +145,6 @@ async function putFiles(parts: DriverParts, plan: RunPlan, to: Container, signal
   await to.putFile({ path: programPath(plan), content, executable: false, ephemeral: true });
 }
 
-function programPath({ language, files, request }: RunPlan): string {
-  return programFileName(
-    language,
-    [...files, ...request.files].map((file) => file.path),
-  );
-}
-
 async function runProgram(
   parts: DriverParts,
   run: LiveRun,
@@ -159,76 +153,37 @@ async function runProgram(
   span: Span,
   started: { at?: Date },
 ): Promise<ExecutionResult> {
-  const { execution, language, request } = plan;
-  const program = parts.tracer.start({
-    tenant: execution.tenant,
-    name: "program",
-    kind: "sandbox",
-    parent: span.context,
-    taskId: execution.taskId,
-    attributes: { [attr.execPhase]: "run" },
-  });
-  using watch = new ProgramWatch(run, container, execution.limits, parts.settings.hardOutputBytes, parts.clock);
-  const began = parts.clock.monotonicMs();
-  let report: ProgramReport | undefined;
-  let lost: string | undefined;
-  try {
-    report = await container.run({
-      argv: [...language.command, `${container.root}/${programPath(plan)}`, ...request.arguments],
-      environment: { ...language.environment, ...request.environment },
-      stdin: request.stdin,
-      onStarted: () => {
-        started.at = parts.clock.now();
-        watch.started();
-        parts.onStarted(execution, started.at);
-      },
-      onOutput: (stream, bytes) => watch.output(stream, bytes),
-    });
-  } catch (error) {
-    lost = DroverError.from(error).message;
+  const onStarted = () => {
+    if (started.at !== undefined) return;
+    started.at = parts.clock.now();
+    parts.onStarted(plan.execution, started.at);
+  };
+  const place = { run, plan, container, span, onStarted };
+  const compiled = plan.language.compile === undefined ? undefined : await runPhase(parts, place, "compile");
+  if (compiled !== undefined) {
+    const outcome = outcomeOf(compiled.facts);
+    const { oomSeen } = compiled.facts;
+    if (outcome.verdict !== "EXITED" || outcome.exitCode !== 0) {
+      return { ...emptyResult(outcome), oomSeen, compile: phaseResult(compiled) };
+    }
   }
-  await watch.close();
-  const oomSeen = await sawOutOfMemory(report, container);
-  const facts = factsOf(report, lost, watch, oomSeen);
-  const ownEnd = outcomeOf(facts);
-  program.end({ attributes: { [attr.execOutcome]: ownEnd.verdict } });
+  const ran = await runPhase(parts, place, "run");
+  const ownEnd = outcomeOf(ran.facts);
   const changes = await changesOf(parts, plan, container, ownEnd, run);
-  const outcome = changes === undefined ? outcomeOf({ ...facts, killedBy: reasonOf(run.cancelSignal) }) : ownEnd;
+  const outcome = changes === undefined ? outcomeOf({ ...ran.facts, killedBy: reasonOf(run.cancelSignal) }) : ownEnd;
   return {
     outcome,
-    oomSeen,
-    stdout: watch.stdout.facts(),
-    stderr: watch.stderr.facts(),
-    usage: {
-      wallMs: report?.wallMs ?? parts.clock.monotonicMs() - began,
-      cpuMs: report?.cpuMs ?? 0,
-      peakMemoryBytes: report?.peakMemoryBytes ?? 0,
-    },
+    oomSeen: ran.facts.oomSeen,
+    ...(compiled === undefined ? {} : { compile: phaseResult(compiled) }),
+    stdout: ran.stdout,
+    stderr: ran.stderr,
+    usage: ran.usage,
     ...(changes ?? unchanged),
   };
 }
 
-function factsOf(
-  report: ProgramReport | undefined,
-  lost: string | undefined,
-  watch: ProgramWatch,
-  oomSeen: boolean,
-): RunFacts {
-  return {
-    killedBy: watch.killedBy,
-    oomSeen,
-    wallLimitMs: watch.wallMs,
-    ...(report?.exit === undefined ? {} : { exit: report.exit }),
-    ...(report?.launchError === undefined ? {} : { launchError: report.launchError }),
-    ...(lost === undefined ? {} : { lost }),
-  };
-}
-
-/** Process 1's count is exact where it is above zero; else the engine is asked, unless all went well. */
-async function sawOutOfMemory(report: ProgramReport | undefined, container: Container): Promise<boolean> {
-  if (report !== undefined && report.oomKills > 0) return true;
-  if (report?.exit !== undefined && "code" in report.exit && report.exit.code === 0) return false;
-  return await container.sawOutOfMemory().catch(() => false);
+function phaseResult({ facts: _facts, ...result }: PhaseEnd): PhaseResult {
+  return result;
 }
 
 const unchanged: Collected = { workspaceVersionAfter: 0, changes: [] };

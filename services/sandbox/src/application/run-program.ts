@@ -32,6 +32,7 @@ export interface RunParts extends Omit<DriverParts, "onStarted"> {
   readonly admission: Admission;
   readonly live: LiveRuns;
   readonly policy: LimitPolicy;
+  readonly languages: readonly Language[];
   readonly digest: Digest;
   readonly metrics: RunMetrics;
 }
@@ -52,7 +53,7 @@ export class RunProgram {
 
   async start(caller: RunCaller, request: RunRequest, signal: AbortSignal): Promise<RunStream> {
     const { engine } = this.#parts;
-    const checked = checkRunRequest(request, this.#parts.policy);
+    const checked = checkRunRequest(request, this.#parts.policy, this.#parts.languages);
     checkSupported(request.limits, engine.name, engine.capabilities);
     const { language } = checked;
     const limits = limitsInForce(checked.limits, engine.capabilities);

@@ -149,7 +149,7 @@ export class WarmPool implements ExecBackend, AsyncDisposable {
 
 /** What of the limits goes into a container; time and kept output are watched from outside. */
 function shapeOf(limits: Limits): string {
-  const { wallMs: _wallMs, outputBytes: _outputBytes, ...shape } = limits;
+  const { wallMs: _wall, outputBytes: _output, compileMs: _compile, cpuTimeMs: _cpu, ...shape } = limits;
   return JSON.stringify(Object.entries(shape).sort());
 }
 

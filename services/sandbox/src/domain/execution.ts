@@ -13,10 +13,22 @@ interface Usage {
   readonly peakMemoryBytes: number;
 }
 
-/** What a run came to. */
+/** What one phase came to. */
+export interface PhaseResult {
+  /** Present where it ended by itself. */
+  readonly exitCode?: number;
+  readonly signal: string;
+  readonly stdout: OutputFacts;
+  readonly stderr: OutputFacts;
+  readonly usage: Usage;
+}
+
+/** What a run came to; streams and usage are the program's. */
 export interface ExecutionResult {
   readonly outcome: Outcome;
   readonly oomSeen: boolean;
+  /** Present where the language is compiled and the compiler ran. */
+  readonly compile?: PhaseResult;
   readonly stdout: OutputFacts;
   readonly stderr: OutputFacts;
   readonly usage: Usage;

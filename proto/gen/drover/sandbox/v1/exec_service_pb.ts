@@ -171,7 +171,7 @@ export const RunAcceptedSchema: GenMessage<RunAccepted> = /*@__PURE__*/
   messageDesc(file_drover_sandbox_v1_exec_service, 2);
 
 /**
- * The program runs.
+ * The program runs; where it is compiled, the compiler has succeeded.
  *
  * @generated from message drover.sandbox.v1.RunStarted
  */
@@ -190,7 +190,7 @@ export const RunStartedSchema: GenMessage<RunStarted> = /*@__PURE__*/
   messageDesc(file_drover_sandbox_v1_exec_service, 3);
 
 /**
- * Output as it came, until the cap.
+ * Output of the program as it came, until the cap. A compiler's output comes with the execution.
  *
  * @generated from message drover.sandbox.v1.RunData
  */

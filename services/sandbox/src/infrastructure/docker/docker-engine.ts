@@ -22,7 +22,7 @@ export interface DockerEngineOptions {
   readonly owner: string;
   /** Name of a registered runtime; empty takes the engine's default. */
   readonly runtime: string;
-  /** Images that must be there for the service to be called healthy. */
+  /** Images of which at least one must be there for the service to be called healthy. */
   readonly images: readonly string[];
 }
 
@@ -78,7 +78,7 @@ export class DockerEngine implements ExecBackend {
     try {
       const bound = AbortSignal.any([signal, AbortSignal.timeout(healthTimeoutMs)]);
       const [{ Version: version }, absent] = await raced(this.#look(), bound);
-      if (absent.length === 0) return { ready: true, problem: "", advice: "", version };
+      if (absent.length < this.#options.images.length) return { ready: true, problem: "", advice: "", version };
       return {
         ready: false,
         problem: `Images are missing: ${absent.join(", ")}.`,

@@ -99,11 +99,12 @@ export class InitChannel {
     });
     this.#send(
       encodeControl(frameTypes.run, {
-        phase: "run",
+        phase: program.phase ?? "run",
         argv: program.argv,
         env: Object.entries(program.environment).map(([name, value]) => `${name}=${value}`),
         cwd: "/workspace",
         drain_ms: drainMs,
+        cpu_ms: program.cpuTimeMs,
       }),
     );
     return await report;

@@ -15,6 +15,8 @@ export function programReport(payload: Buffer): ProgramReport {
   return {
     ...exitOf(report),
     ...(typeof report.error === "string" && report.error !== "" ? { launchError: report.error } : {}),
+    ...(report.cpu_exceeded === true ? { cpuExceeded: true } : {}),
+    ...(report.disk_full === true ? { diskFull: true } : {}),
     oomKills: natural(report.oom_kills),
     wallMs: natural(report.wall_us) / 1000,
     cpuMs: (natural(report.user_us) + natural(report.system_us)) / 1000,

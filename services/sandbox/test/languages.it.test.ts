@@ -1,0 +1,101 @@
+import { Phase, Verdict } from "@drover/proto/sandbox/v1/exec";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
+
+let sandbox: SandboxUnderTest;
+beforeAll(async () => {
+  sandbox = await startUnderTest();
+});
+afterAll(async () => {
+  expect(await sandbox.containers()).toEqual([]);
+  await sandbox[Symbol.asyncDispose]();
+});
+
+/** A program that prints its argument, what its other file says, and its input; and one that no compiler takes. */
+interface Sample {
+  readonly code: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly broken: string;
+}
+
+const samples: Readonly<Record<string, Sample>> = {
+  typescript: {
+    code: `import { word } from "./lib/word.ts";
+import { readFileSync } from "node:fs";
+enum Kind { A = 7 }
+const line: string = readFileSync(0, "utf8");
+process.stdout.write(\`\${process.argv[2]} \${word()} \${line}\`);
+process.exit(Kind.A);`,
+    files: { "lib/word.ts": 'export const word = (): string => "word";' },
+    broken: "const a: = 1;",
+  },
+  c: {
+    code: `#include <stdio.h>
+#include "lib/word.h"
+int main(int argc, char **argv) { char line[64]; fgets(line, 64, stdin); printf("%s %s %s", argv[1], word(), line); return 7; }`,
+    files: { "lib/word.h": "const char *word(void);", "lib/word.c": 'const char *word(void) { return "word"; }' },
+    broken: "int main( { }",
+  },
+  cpp: {
+    code: `#include <iostream>
+#include <string>
+std::string word();
+int main(int, char **argv) { std::string line; std::getline(std::cin, line); std::cout << argv[1] << ' ' << word() << ' ' << line << std::endl; return 7; }`,
+    files: { "word.cc": '#include <string>\nstd::string word() { return "word"; }' },
+    broken: "int main() { return undeclared; }",
+  },
+  go: {
+    code: `package main
+import ("bufio"; "fmt"; "os")
+func main() { line, _ := bufio.NewReader(os.Stdin).ReadString('\\n'); fmt.Print(os.Args[1], " ", word(), " ", line); os.Exit(7) }`,
+    files: { "word.go": 'package main\nfunc word() string { return "word" }' },
+    broken: "package main\nfunc main() { x := 1 }",
+  },
+  rust: {
+    code: `mod word;
+fn main() { let mut line = String::new(); std::io::stdin().read_line(&mut line).unwrap();
+  print!("{} {} {}", std::env::args().nth(1).unwrap(), word::word(), line); std::process::exit(7); }`,
+    files: { "word.rs": 'pub fn word() -> &\'static str { "word" }' },
+    broken: 'fn main() { let x: i32 = "text"; }',
+  },
+  java: {
+    code: `import java.util.Scanner;
+public class Main { public static void main(String[] a) { System.out.print(a[0] + " " + lib.Word.word() + " " + new Scanner(System.in).nextLine() + "\\n"); System.exit(7); } }`,
+    files: { "lib/Word.java": 'package lib; public class Word { public static String word() { return "word"; } }' },
+    broken: "public class Other { }",
+  },
+};
+
+const filesOf = (files: Sample["files"]) =>
+  Object.entries(files).map(([path, text]) => ({ path, content: Buffer.from(text) }));
+
+describe.each(Object.entries(samples))("%s", (language, sample) => {
+  test("compiles and runs several files with an argument and input", async () => {
+    const seen = await sandbox.run(language, sample.code, {
+      files: filesOf(sample.files),
+      arguments: ["an argument"],
+      stdin: Buffer.from("a line\n"),
+    });
+    const { execution } = seen;
+    expect([seen.stdout.toString(), seen.stderr.toString()]).toEqual(["an argument word a line\n", ""]);
+    expect(execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 7, phase: Phase.RUN, signal: "" });
+    expect(execution.compile).toMatchObject({ exitCode: 0, signal: "" });
+    const read = await sandbox.exec.getExecution(
+      { key: { case: "id", value: execution.id } },
+      sandbox.as(sandbox.tenant),
+    );
+    expect(read.execution).toEqual(execution);
+  });
+
+  test("what does not compile ends in the compiler's exit, with what it said", async () => {
+    const { execution, stdout, stderr } = await sandbox.run(language, sample.broken);
+    expect(execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 1, phase: Phase.COMPILE });
+    expect(execution.message).toBe("The compiler exited with 1.");
+    expect(execution.compile?.exitCode).toBe(1);
+    const said = [execution.compile?.stdout, execution.compile?.stderr].map((facts) =>
+      Buffer.from(facts?.head ?? []).toString(),
+    );
+    expect(said.join("")).toMatch(/main\.|Main\./);
+    expect([stdout.length, stderr.length, execution.stdout?.bytesSeen]).toEqual([0, 0, 0n]);
+  });
+});
