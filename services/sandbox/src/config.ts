@@ -1,7 +1,10 @@
 import { hostname } from "node:os";
-import { commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
+import { ConfigurationError, commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
 import type { WorkspaceLimits } from "./application/ports.ts";
 import type { RunSettings } from "./application/run-driver.ts";
+import { customLanguages, withCustom } from "./domain/custom-languages.ts";
+import type { Language } from "./domain/language.ts";
+import { languages } from "./domain/languages.ts";
 import type { LimitPolicy } from "./domain/limits.ts";
 import { defaultLimitPolicy } from "./domain/limits.ts";
 
@@ -16,6 +19,7 @@ const variables = {
   }),
   DROVER_SANDBOX_RUNTIME: env.text({ default: "", pattern: /^[A-Za-z0-9._-]{0,64}$/ }),
   DROVER_SANDBOX_IMAGE_PREFIX: env.text({ default: "drover/sandbox-", pattern: /^[a-z0-9][a-z0-9._:/-]{0,200}$/ }),
+  DROVER_SANDBOX_LANGUAGES: env.text({ default: "[]" }),
   DROVER_SANDBOX_INSTANCE: env.text({ pattern: /^[A-Za-z0-9._:-]{1,128}$/ }).optional(),
   DROVER_SANDBOX_MAX_RUNS: env.integer({ min: 1, max: 1000, default: 8 }),
   DROVER_SANDBOX_MAX_WAITING: env.integer({ min: 0, max: 10_000, default: 64 }),
@@ -77,6 +81,16 @@ export function limitPolicyOf(config: Config): LimitPolicy {
       cpuTimeMs: Math.min(config.DROVER_SANDBOX_CPU_TIME_MS, policyCaps.cpuTimeMs),
     },
   };
+}
+
+/** The languages that come with the service and those of the configuration. */
+export function languagesOf(config: Config): readonly Language[] {
+  try {
+    return withCustom(languages, customLanguages(config.DROVER_SANDBOX_LANGUAGES));
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : "allowed: a JSON list of languages";
+    throw new ConfigurationError([{ variable: "DROVER_SANDBOX_LANGUAGES", problem }]);
+  }
 }
 
 /** What frames every run. */

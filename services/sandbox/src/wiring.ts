@@ -19,9 +19,8 @@ import { Reaper } from "./application/reaper.ts";
 import { RunProgram } from "./application/run-program.ts";
 import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
-import { instanceOf, limitPolicyOf, readConfig, runSettingsOf, workspaceLimitsOf } from "./config.ts";
+import { instanceOf, languagesOf, limitPolicyOf, readConfig, runSettingsOf, workspaceLimitsOf } from "./config.ts";
 import { imageOf } from "./domain/language.ts";
-import { languages } from "./domain/languages.ts";
 import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
 import { openBus } from "./infrastructure/open-bus.ts";
@@ -53,6 +52,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const tracer = started.use(createTracer({ service, bus, logger }));
 
   const imagePrefix = config.DROVER_SANDBOX_IMAGE_PREFIX;
+  const languages = languagesOf(config);
   const images = new Map(languages.map((language) => [language.name, imageOf(language, imagePrefix)]));
   const runtime = config.DROVER_SANDBOX_RUNTIME;
   const owner = instance.owner;

@@ -2,9 +2,18 @@ import { Phase, Verdict } from "@drover/proto/sandbox/v1/exec";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
 
+/** A language that only this configuration knows. */
+const awk = {
+  name: "awk",
+  title: "GNU awk",
+  image: "drover/sandbox-bash:2",
+  mainFile: "main.awk",
+  command: ["/usr/bin/gawk", "-f", "{program}"],
+};
+
 let sandbox: SandboxUnderTest;
 beforeAll(async () => {
-  sandbox = await startUnderTest();
+  sandbox = await startUnderTest({ DROVER_SANDBOX_LANGUAGES: JSON.stringify([awk]) });
 });
 afterAll(async () => {
   expect(await sandbox.containers()).toEqual([]);
@@ -98,4 +107,13 @@ describe.each(Object.entries(samples))("%s", (language, sample) => {
     expect(said.join("")).toMatch(/main\.|Main\./);
     expect([stdout.length, stderr.length, execution.stdout?.bytesSeen]).toEqual([0, 0, 0n]);
   });
+});
+
+test("a language of the configuration is listed and runs", async () => {
+  const { languages } = await sandbox.exec.listLanguages({}, sandbox.as(sandbox.tenant));
+  expect(languages.at(-1)).toMatchObject({ name: "awk", title: "GNU awk", image: awk.image, available: true });
+  const seen = await sandbox.run("awk", "{ print $2 }", { stdin: Buffer.from("a b\n") });
+  expect(seen.stdout.toString()).toBe("b\n");
+  expect(seen.execution).toMatchObject({ exitCode: 0, image: awk.image, phase: Phase.RUN });
+  expect(seen.execution.compile).toBeUndefined();
 });

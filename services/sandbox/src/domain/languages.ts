@@ -1,6 +1,13 @@
 import type { Language } from "./language.ts";
 
-const base = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/tmp", LANG: "C.UTF-8", TMPDIR: "/tmp" } as const;
+/** Variables that every program finds. */
+export const baseEnvironment = {
+  PATH: "/usr/local/bin:/usr/bin:/bin",
+  HOME: "/tmp",
+  LANG: "C.UTF-8",
+  TMPDIR: "/tmp",
+} as const;
+const base = baseEnvironment;
 
 /** Node sizes its heap by the host's memory; 320 MB leaves room under the default limit of 512. */
 const nodeHeap = "--max-old-space-size=320";
