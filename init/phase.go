@@ -10,6 +10,8 @@ import (
 )
 
 type runRequest struct {
+	// ID other than 0 runs the phase beside others; its frames carry the id.
+	ID    uint32   `json:"id"`
 	Phase string   `json:"phase"`
 	Argv  []string `json:"argv"`
 	Env   []string `json:"env"`
@@ -19,10 +21,13 @@ type runRequest struct {
 }
 
 type killRequest struct {
-	Signal int `json:"signal"`
+	// ID of the phase that is meant; 0 is the one that runs alone.
+	ID     uint32 `json:"id"`
+	Signal int    `json:"signal"`
 }
 
 type exitReport struct {
+	ID    uint32 `json:"id,omitempty"`
 	Phase string `json:"phase"`
 	// Code is set when the program exited by itself, Signal when a signal ended it.
 	Code   *int `json:"code,omitempty"`
@@ -47,6 +52,7 @@ type phase struct {
 	out     *frameWriter
 	stdin   chan []byte // nil payload closes
 	over    chan struct{}
+	group   int
 
 	output [2]*os.File
 	pumps  sync.WaitGroup
@@ -61,7 +67,11 @@ func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase,
 	}
 	oomBefore := oomKills()
 	began := time.Now()
-	group, exited, err := procs.start(request.Argv, &syscall.ProcAttr{
+	launch := procs.start
+	if request.ID != 0 {
+		launch = procs.startBeside
+	}
+	group, exited, err := launch(request.Argv, &syscall.ProcAttr{
 		Dir:   request.Cwd,
 		Env:   request.Env,
 		Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
@@ -76,28 +86,31 @@ func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase,
 		}
 		return nil, ph.failed(err)
 	}
-	if err := out.report(frameStarted, startedReport{Phase: request.Phase}); err != nil {
+	if err := out.report(frameStarted, startedReport{ID: request.ID, Phase: request.Phase}); err != nil {
 		return nil, err
 	}
+	ph.group = group
 	ph.output = [2]*os.File{ours[1], ours[2]}
 	ph.pumps.Add(2)
-	go ph.pump(ours[1], frameStdout)
-	go ph.pump(ours[2], frameStderr)
+	stdout, stderr := ph.streamFrames()
+	go ph.pump(ours[1], stdout)
+	go ph.pump(ours[2], stderr)
 	go ph.feed(ours[0])
-	go ph.finish(exited, group, began, oomBefore)
+	go ph.finish(exited, began, oomBefore)
 	return ph, nil
 }
 
 func (ph *phase) failed(err error) error {
-	return ph.out.report(frameExit, exitReport{Phase: ph.request.Phase, Error: err.Error()})
+	return ph.out.report(frameExit, exitReport{ID: ph.request.ID, Phase: ph.request.Phase, Error: err.Error()})
 }
 
 func (ph *phase) pump(from *os.File, kind byte) {
 	defer ph.pumps.Done()
 	buffer := make([]byte, dataChunk)
+	tag := copy(buffer, ph.tag())
 	for {
-		n, err := from.Read(buffer)
-		if n > 0 && ph.out.write(kind, buffer[:n]) != nil {
+		n, err := from.Read(buffer[tag:])
+		if n > 0 && ph.out.write(kind, buffer[:tag+n]) != nil {
 			return
 		}
 		if err != nil {
@@ -123,7 +136,7 @@ func (ph *phase) feed(to *os.File) {
 				_, err := to.Write(payload)
 				broken = err != nil
 			}
-			if ph.out.write(frameStdinAck, nil) != nil {
+			if ph.acknowledge() != nil {
 				return
 			}
 		case <-ph.over:
@@ -132,7 +145,7 @@ func (ph *phase) feed(to *os.File) {
 	}
 }
 
-func (ph *phase) finish(exited <-chan syscall.WaitStatus, group int, began time.Time, oomBefore int64) {
+func (ph *phase) finish(exited <-chan syscall.WaitStatus, began time.Time, oomBefore int64) {
 	status := <-exited
 	wall := time.Since(began)
 	drained := make(chan struct{})
@@ -142,16 +155,16 @@ func (ph *phase) finish(exited <-chan syscall.WaitStatus, group int, began time.
 	case <-time.After(time.Duration(ph.request.DrainMs) * time.Millisecond):
 	}
 	ph.procs.reap()
-	stray := everyProcess(0, group) == nil
-	if !ph.procs.sweep(group, sweepLimit) || os.Getpid() != 1 {
+	stray := ph.signalRest(0) == nil
+	if !ph.sweep(sweepLimit) || os.Getpid() != 1 {
 		// A process that could not be killed may hold the pipe for ever; the read is then cut.
 		ph.cutOutput()
 	}
 	// With every writer gone the pipes end, however slowly the host takes what they still hold.
 	<-drained
-	spent := ph.procs.used()
+	spent := ph.used()
 	report := exitReport{
-		Phase: ph.request.Phase, UserMicros: spent.userMicros, SystemMicros: spent.systemMicros,
+		ID: ph.request.ID, Phase: ph.request.Phase, UserMicros: spent.userMicros, SystemMicros: spent.systemMicros,
 		MaxRssBytes: spent.maxRssBytes, WallMicros: wall.Microseconds(), OomKills: oomKills() - oomBefore, Stray: stray,
 	}
 	if status.Signaled() {
