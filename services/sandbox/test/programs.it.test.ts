@@ -13,9 +13,9 @@ beforeAll(async () => {
   sandbox = await startUnderTest({ DROVER_SANDBOX_HARD_OUTPUT: "4GiB" });
 });
 afterAll(async () => {
-  expect(await sandbox.containers()).toEqual([]);
   expect((await sandbox.run("bash", "echo still fine")).stdout.toString()).toBe("still fine\n");
   await sandbox[Symbol.asyncDispose]();
+  expect(await sandbox.containers()).toEqual([]);
 });
 
 describe.each([

@@ -45,8 +45,18 @@ export interface DriverParts {
 /** Milliseconds beyond its limits that a run may need for its files, its start and its changes. */
 export const lifetimeMarginMs = 120_000;
 
-/** Takes one run from its queue place to a removed container. Never rejects: every failure is a verdict. */
-export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, place: Place): Promise<Execution> {
+/** A run that is over: nothing of its program runs any more. */
+export interface DrivenRun {
+  readonly ended: Execution;
+  /** Resolves when its container is gone and its place is free. */
+  readonly removed: Promise<void>;
+}
+
+/**
+ * Takes one run from its queue place to its end. Where process 1 has reported that the program and all
+ * it left are gone, the removal of the container is not waited for. Never rejects: every failure is a verdict.
+ */
+export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, place: Place): Promise<DrivenRun> {
   const { execution } = plan;
   const span = parts.tracer.start({
     tenant: execution.tenant,
@@ -57,7 +67,7 @@ export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, 
     attributes: { [attr.execLanguage]: execution.language, [attr.toolCallId]: execution.callId },
   });
   const started: { at?: Date } = {};
-  const result = await runToResult(parts, run, plan, span, started, place);
+  const { result, removed } = await runToResult(parts, run, plan, span, started, place);
   const { outcome } = result;
   span.end({
     error: outcome.verdict === "EXITED" ? undefined : outcome.message,
@@ -68,12 +78,8 @@ export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, 
       [attr.execOutputBytes]: result.stdout.seen + result.stderr.seen,
     },
   });
-  return {
-    ...execution,
-    ...(started.at === undefined ? {} : { startedAt: started.at }),
-    endedAt: parts.clock.now(),
-    result,
-  };
+  const startedAt = started.at === undefined ? {} : { startedAt: started.at };
+  return { ended: { ...execution, ...startedAt, endedAt: parts.clock.now(), result }, removed };
 }
 
 async function runToResult(
@@ -83,18 +89,19 @@ async function runToResult(
   span: Span,
   started: { at?: Date },
   place: Place,
-): Promise<ExecutionResult> {
+): Promise<{ readonly result: ExecutionResult; readonly removed: Promise<void> }> {
   let container: Container | undefined;
+  let result: ExecutionResult;
   try {
     await place.turn(run.cancelSignal);
     container = await startContainer(parts, run, plan, span);
-    return await runProgram(parts, run, plan, container, span, started);
+    result = await runProgram(parts, run, plan, container, span, started);
   } catch (error) {
-    return emptyResult(failureOf(error, run));
-  } finally {
-    await removed(parts, container);
-    place.leave();
+    result = emptyResult(failureOf(error, run));
   }
+  const removed = remove(parts, container).finally(() => place.leave());
+  if (!endedByItself(result.outcome)) await removed;
+  return { result, removed };
 }
 
 async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, span: Span): Promise<Container> {
@@ -127,7 +134,7 @@ async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, s
   } catch (error) {
     starting.end({ error: "The container could not be started." });
     const outOfMemory = await container?.sawOutOfMemory().catch(() => false);
-    await removed(parts, container);
+    await remove(parts, container);
     throw outOfMemory === true ? new DroverError("RESOURCE_EXHAUSTED", "", { reason: "OUT_OF_MEMORY" }) : error;
   }
 }
@@ -221,7 +228,7 @@ function failureOf(error: unknown, run: LiveRun): Outcome {
 }
 
 /** A container that could not be removed now is removed by the reaper after its expiry. */
-async function removed(parts: DriverParts, container: Container | undefined): Promise<void> {
+async function remove(parts: DriverParts, container: Container | undefined): Promise<void> {
   try {
     await container?.[Symbol.asyncDispose]();
   } catch (error) {

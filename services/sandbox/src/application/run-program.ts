@@ -105,12 +105,13 @@ export class RunProgram {
     const onStarted = (execution: Execution, at: Date) => {
       marks.push(executions.started(execution.tenant, execution.id, at).catch(() => undefined));
     };
-    const ended = await driveRun({ ...this.#parts, onStarted }, run, plan, place);
+    const { ended, removed } = await driveRun({ ...this.#parts, onStarted }, run, plan, place);
     await Promise.all(marks);
     await this.#record(ended);
-    metrics.running(-1);
     metrics.ended(ended.language, ended.result?.outcome.verdict ?? "", (clock.monotonicMs() - began) / 1000);
     run.ended(ended);
+    await removed;
+    metrics.running(-1);
   }
 
   /** A result that cannot be recorded is still told to who follows; the record then ends as lost. */

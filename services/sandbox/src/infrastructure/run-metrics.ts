@@ -6,7 +6,7 @@ export function runMetrics(metrics: Metrics): RunMetrics {
   const running = metrics.gauge({ name: "drover_sandbox_runs", help: "Runs between acceptance and removal." });
   const seconds = metrics.histogram({
     name: "drover_sandbox_run_seconds",
-    help: "From acceptance to the removed container.",
+    help: "From acceptance to the recorded end.",
     labels: ["language", "verdict"],
   });
   return {

@@ -221,7 +221,7 @@ export const RunDataSchema: GenMessage<RunData> = /*@__PURE__*/
   messageDesc(file_drover_sandbox_v1_exec_service, 4);
 
 /**
- * The run is over and its container is gone.
+ * The run is over: nothing of its program runs any more.
  *
  * @generated from message drover.sandbox.v1.RunEnded
  */
