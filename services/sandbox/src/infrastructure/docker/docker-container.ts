@@ -62,9 +62,13 @@ export class DockerContainer implements Container {
   }
 
   async kill(): Promise<void> {
-    await killContainer(this.#docker.getContainer(this.id));
-    await this.#exit();
-    this.#channel.lose("The container was killed.");
+    try {
+      await killContainer(this.#docker.getContainer(this.id));
+      await this.#exit();
+    } finally {
+      // Also where the engine refuses: the run is over, and the container's removal kills what is left.
+      this.#channel.lose("The container was killed.");
+    }
   }
 
   async collect(limits: CollectLimits, onChange: (change: CollectedChange) => Promise<void>): Promise<void> {
