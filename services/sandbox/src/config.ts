@@ -94,8 +94,9 @@ export function languagesOf(config: Config): readonly Language[] {
 }
 
 /** What frames every run. */
-export function runSettingsOf(config: Config): RunSettings {
+export function runSettingsOf(config: Config, policyVersion: string): RunSettings {
   return {
+    policyVersion,
     imagePrefix: config.DROVER_SANDBOX_IMAGE_PREFIX,
     startTimeoutMs: config.DROVER_SANDBOX_START_TIMEOUT_MS,
     hardOutputBytes: config.DROVER_SANDBOX_HARD_OUTPUT,

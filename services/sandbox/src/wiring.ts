@@ -25,6 +25,7 @@ import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
 import { openBus } from "./infrastructure/open-bus.ts";
 import { poolMetrics } from "./infrastructure/pool-metrics.ts";
+import { policyVersion } from "./infrastructure/policy-version.ts";
 import { runMetrics } from "./infrastructure/run-metrics.ts";
 import { sha256 as digest } from "./infrastructure/sha256.ts";
 import { openStores } from "./infrastructure/store/open-stores.ts";
@@ -76,7 +77,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     admission: new Admission(config.DROVER_SANDBOX_MAX_RUNS, config.DROVER_SANDBOX_MAX_WAITING),
     policy,
     languages,
-    settings: runSettingsOf(config),
+    settings: runSettingsOf(config, policyVersion(policy, languages, runtime)),
   });
 
   const exec = {

@@ -16,7 +16,7 @@ beforeAll(async () => {
   sandbox = await startUnderTest({ DROVER_SANDBOX_LANGUAGES: JSON.stringify([awk]) });
 });
 afterAll(async () => {
-  expect(await sandbox.containers()).toEqual([]);
+  await expect.poll(() => sandbox.containers()).toEqual([]);
   await sandbox[Symbol.asyncDispose]();
 });
 
@@ -89,6 +89,10 @@ describe.each(Object.entries(samples))("%s", (language, sample) => {
     expect([seen.stdout.toString(), seen.stderr.toString()]).toEqual(["an argument word a line\n", ""]);
     expect(execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 7, phase: Phase.RUN, signal: "" });
     expect(execution.compile).toMatchObject({ exitCode: 0, signal: "" });
+    expect(execution.imageDigest).toMatch(/^sha256:[0-9a-f]{64}$/);
+    expect(execution.policyVersion).toMatch(/^[0-9a-f]{16}$/);
+    const { start, inject, compile, run } = execution.phaseTimes ?? {};
+    for (const phase of [start, inject, compile, run]) expect(phase?.nanos).toBeGreaterThan(0);
     const read = await sandbox.exec.getExecution(
       { key: { case: "id", value: execution.id } },
       sandbox.as(sandbox.tenant),

@@ -13,10 +13,12 @@ import {
   Phase,
   type PhaseResult as PhaseResultMessage,
   PhaseResultSchema,
+  type PhaseTimes as PhaseTimesMessage,
+  PhaseTimesSchema,
   Verdict as VerdictMessage,
 } from "@drover/proto/sandbox/v1/exec";
 import type { ChangeOutcome } from "../domain/change-set.ts";
-import type { Execution, PhaseResult } from "../domain/execution.ts";
+import type { Execution, PhaseResult, PhaseTimes } from "../domain/execution.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { OutputFacts } from "../domain/output-cap.ts";
 import type { Verdict } from "../domain/verdict.ts";
@@ -85,6 +87,9 @@ function addResult(message: ExecutionMessage, { result }: Execution): void {
   message.killedBy = outcome.killedBy;
   message.message = outcome.message;
   message.phase = outcome.phase === "compile" ? Phase.COMPILE : Phase.RUN;
+  message.imageDigest = result.imageDigest ?? "";
+  message.policyVersion = result.policyVersion ?? "";
+  if (result.times !== undefined) message.phaseTimes = timesMessage(result.times);
   if (result.compile !== undefined) message.compile = phaseMessage(result.compile);
   message.oomSeen = result.oomSeen;
   message.stdout = outputMessage(result.stdout);
@@ -96,6 +101,17 @@ function addResult(message: ExecutionMessage, { result }: Execution): void {
   message.changes = result.changes.map(({ path, kind, size, reason }) =>
     create(FileChangeSchema, { path, kind: changeKinds[kind], sizeBytes: BigInt(size), skippedReason: reason }),
   );
+}
+
+function timesMessage({ queue, start, inject, compile, run, collect }: PhaseTimes): PhaseTimesMessage {
+  return create(PhaseTimesSchema, {
+    queue: durationOf(queue),
+    start: durationOf(start),
+    inject: durationOf(inject),
+    compile: durationOf(compile),
+    run: durationOf(run),
+    collect: durationOf(collect),
+  });
 }
 
 function phaseMessage({ exitCode, signal, stdout, stderr, usage }: PhaseResult): PhaseResultMessage {

@@ -227,6 +227,8 @@ export type Digest = (bytes: Uint8Array | string) => string;
 /** Where the service's numbers go. */
 export interface RunMetrics {
   ended(language: string, verdict: string, seconds: number): void;
+  /** One phase of one run took so long. */
+  phase(language: string, phase: string, seconds: number): void;
   running(change: 1 | -1): void;
 }
 

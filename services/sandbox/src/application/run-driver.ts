@@ -7,6 +7,7 @@ import { endedByItself, type Outcome, outcomeOf } from "../domain/verdict.ts";
 import type { Place } from "./admission.ts";
 import type { ChangeCollector, Collected } from "./change-collector.ts";
 import type { LiveRun } from "./live-run.ts";
+import { PhaseClock } from "./phase-clock.ts";
 import type { Container, ExecBackend, Log, WorkspaceStore } from "./ports.ts";
 import { reasonOf } from "./program-watch.ts";
 import { type PhaseEnd, programPath, runPhase } from "./run-phase.ts";
@@ -17,6 +18,8 @@ export interface RunPlan {
   readonly request: RunRequest;
   readonly language: Language;
   readonly execution: Execution;
+  /** Content address of its image. */
+  readonly imageDigest: string;
   /** The workspace's files at the version the run sees; empty for a scratch directory. */
   readonly files: readonly FileEntry[];
   readonly trace: TraceContext | undefined;
@@ -25,6 +28,8 @@ export interface RunPlan {
 /** Times and sizes that frame a run; see the service's README for their defaults. */
 export interface RunSettings {
   readonly imagePrefix: string;
+  /** Names what confines a run; see policy-version.ts. */
+  readonly policyVersion: string;
   readonly startTimeoutMs: number;
   readonly hardOutputBytes: number;
 }
@@ -67,7 +72,8 @@ export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, 
     attributes: { [attr.execLanguage]: execution.language, [attr.toolCallId]: execution.callId },
   });
   const started: { at?: Date } = {};
-  const { result, removed } = await runToResult(parts, run, plan, span, started, place);
+  const phases = new PhaseClock(parts.clock);
+  const { result, removed } = await runToResult(parts, run, plan, { span, started, phases }, place);
   const { outcome } = result;
   span.end({
     error: outcome.verdict === "EXITED" ? undefined : outcome.message,
@@ -78,24 +84,40 @@ export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, 
       [attr.execOutputBytes]: result.stdout.seen + result.stderr.seen,
     },
   });
-  const startedAt = started.at === undefined ? {} : { startedAt: started.at };
-  return { ended: { ...execution, ...startedAt, endedAt: parts.clock.now(), result }, removed };
+  const ended = {
+    ...execution,
+    ...(started.at === undefined ? {} : { startedAt: started.at }),
+    endedAt: parts.clock.now(),
+    result: {
+      ...result,
+      times: phases.times,
+      imageDigest: plan.imageDigest,
+      policyVersion: parts.settings.policyVersion,
+    },
+  };
+  return { ended, removed };
+}
+
+/** What is noted of a run while it is driven. */
+interface Notes {
+  readonly span: Span;
+  readonly started: { at?: Date };
+  readonly phases: PhaseClock;
 }
 
 async function runToResult(
   parts: DriverParts,
   run: LiveRun,
   plan: RunPlan,
-  span: Span,
-  started: { at?: Date },
+  notes: Notes,
   place: Place,
 ): Promise<{ readonly result: ExecutionResult; readonly removed: Promise<void> }> {
   let container: Container | undefined;
   let result: ExecutionResult;
   try {
-    await place.turn(run.cancelSignal);
-    container = await startContainer(parts, run, plan, span);
-    result = await runProgram(parts, run, plan, container, span, started);
+    await notes.phases.measure("queue", () => place.turn(run.cancelSignal));
+    container = await startContainer(parts, run, plan, notes);
+    result = await runProgram(parts, run, plan, container, notes);
   } catch (error) {
     result = emptyResult(failureOf(error, run));
   }
@@ -104,7 +126,12 @@ async function runToResult(
   return { result, removed };
 }
 
-async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, span: Span): Promise<Container> {
+async function startContainer(
+  parts: DriverParts,
+  run: LiveRun,
+  plan: RunPlan,
+  { span, phases }: Notes,
+): Promise<Container> {
   const { execution } = plan;
   const starting = parts.tracer.start({
     tenant: execution.tenant,
@@ -114,21 +141,20 @@ async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, s
     taskId: execution.taskId,
     attributes: { [attr.execPhase]: "start" },
   });
+  const request = {
+    runId: execution.id,
+    taskId: execution.taskId,
+    tenant: execution.tenant,
+    image: execution.image,
+    limits: execution.limits,
+    lifetimeMs: execution.limits.compileMs + execution.limits.wallMs + lifetimeMarginMs,
+  };
   const signal = AbortSignal.any([run.cancelSignal, AbortSignal.timeout(parts.settings.startTimeoutMs)]);
   let container: Container | undefined;
   try {
-    container = await parts.engine.start(
-      {
-        runId: execution.id,
-        taskId: execution.taskId,
-        tenant: execution.tenant,
-        image: execution.image,
-        limits: execution.limits,
-        lifetimeMs: execution.limits.compileMs + execution.limits.wallMs + lifetimeMarginMs,
-      },
-      signal,
-    );
-    await putFiles(parts, plan, container, signal);
+    const begun = await phases.measure("start", () => parts.engine.start(request, signal));
+    container = begun;
+    await phases.measure("inject", () => putFiles(parts, plan, begun, signal));
     starting.end();
     return container;
   } catch (error) {
@@ -157,8 +183,7 @@ async function runProgram(
   run: LiveRun,
   plan: RunPlan,
   container: Container,
-  span: Span,
-  started: { at?: Date },
+  { span, started, phases }: Notes,
 ): Promise<ExecutionResult> {
   const onStarted = () => {
     if (started.at !== undefined) return;
@@ -166,7 +191,10 @@ async function runProgram(
     parts.onStarted(plan.execution, started.at);
   };
   const place = { run, plan, container, span, onStarted };
-  const compiled = plan.language.compile === undefined ? undefined : await runPhase(parts, place, "compile");
+  const compiled =
+    plan.language.compile === undefined
+      ? undefined
+      : await phases.measure("compile", () => runPhase(parts, place, "compile"));
   if (compiled !== undefined) {
     const outcome = outcomeOf(compiled.facts);
     const { oomSeen } = compiled.facts;
@@ -174,9 +202,9 @@ async function runProgram(
       return { ...emptyResult(outcome), oomSeen, compile: phaseResult(compiled) };
     }
   }
-  const ran = await runPhase(parts, place, "run");
+  const ran = await phases.measure("run", () => runPhase(parts, place, "run"));
   const ownEnd = outcomeOf(ran.facts);
-  const changes = await changesOf(parts, plan, container, ownEnd, run);
+  const changes = await phases.measure("collect", () => changesOf(parts, plan, container, ownEnd, run));
   const outcome = changes === undefined ? outcomeOf({ ...ran.facts, killedBy: reasonOf(run.cancelSignal) }) : ownEnd;
   return {
     outcome,

@@ -84,14 +84,15 @@ export class RunProgram {
   }
 
   /** Takes its place first: a run that was accepted is not refused any more. Rejects `start` and forgets the run where it could not even be tried; else records its end. */
-  async #drive(run: LiveRun, start: PromiseWithResolvers<void>, plan: RunPlan): Promise<void> {
+  async #drive(run: LiveRun, start: PromiseWithResolvers<void>, plan: Omit<RunPlan, "imageDigest">): Promise<void> {
     const { engine, admission, executions, metrics, clock } = this.#parts;
     const { tenant, id } = plan.execution;
     let place: Place | undefined;
+    let imageDigest: string;
     try {
       place = admission.claim();
       checkFolders("files", new Set([...plan.files, ...plan.request.files].map(({ path }) => path)));
-      await engine.check(plan.execution.image, AbortSignal.timeout(this.#parts.settings.startTimeoutMs));
+      imageDigest = await engine.check(plan.execution.image, AbortSignal.timeout(this.#parts.settings.startTimeoutMs));
     } catch (error) {
       place?.leave();
       await executions.withdraw(tenant, id).catch(() => undefined);
@@ -105,9 +106,11 @@ export class RunProgram {
     const onStarted = (execution: Execution, at: Date) => {
       marks.push(executions.started(execution.tenant, execution.id, at).catch(() => undefined));
     };
-    const { ended, removed } = await driveRun({ ...this.#parts, onStarted }, run, plan, place);
+    const { ended, removed } = await driveRun({ ...this.#parts, onStarted }, run, { ...plan, imageDigest }, place);
     await Promise.all(marks);
     await this.#record(ended);
+    for (const [phase, ms] of Object.entries(ended.result?.times ?? {}))
+      metrics.phase(ended.language, phase, ms / 1000);
     metrics.ended(ended.language, ended.result?.outcome.verdict ?? "", (clock.monotonicMs() - began) / 1000);
     run.ended(ended);
     await removed;

@@ -13,6 +13,22 @@ interface Usage {
   readonly peakMemoryBytes: number;
 }
 
+/** Where the time of a run went, in milliseconds. */
+export interface PhaseTimes {
+  /** Waiting for a place. */
+  readonly queue: number;
+  readonly start: number;
+  /** Its files on their way into the container. */
+  readonly inject: number;
+  readonly compile: number;
+  readonly run: number;
+  /** Taking over what it changed. */
+  readonly collect: number;
+}
+
+/** A run whose time went nowhere yet. */
+export const noTimes: PhaseTimes = { queue: 0, start: 0, inject: 0, compile: 0, run: 0, collect: 0 };
+
 /** What one phase came to. */
 export interface PhaseResult {
   /** Present where it ended by itself. */
@@ -35,6 +51,10 @@ export interface ExecutionResult {
   /** 0 where nothing was committed. */
   readonly workspaceVersionAfter: number;
   readonly changes: readonly ChangeOutcome[];
+  readonly times?: PhaseTimes;
+  /** Content address of the image that was there when the run began. */
+  readonly imageDigest?: string;
+  readonly policyVersion?: string;
 }
 
 /** One run of a program: what was asked, and at its end what it came to. */
