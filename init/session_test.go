@@ -61,7 +61,9 @@ func TestCommandsRunBesideEachOther(t *testing.T) {
 
 func TestAKillHitsItsCommandAlone(t *testing.T) {
 	h := newHost(t)
-	h.command(1, "trap '' TERM; sleep 60 & while :; do sleep 1; done")
+	h.command(1, "trap '' TERM; sleep 60 & echo up; while :; do sleep 1; done")
+	h.expect(frameStarted)
+	h.expect(frameTaggedStdout)
 	h.command(2, "read line; echo got $line")
 	h.send(frameKill, killRequest{ID: 1, Signal: int(syscall.SIGTERM)})
 	h.send(frameKill, killRequest{ID: 1, Signal: int(syscall.SIGKILL)})
