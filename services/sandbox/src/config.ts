@@ -18,6 +18,7 @@ const variables = {
     allowed: "unix:///path or tcp://host:port",
   }),
   DROVER_SANDBOX_RUNTIME: env.text({ default: "", pattern: /^[A-Za-z0-9._-]{0,64}$/ }),
+  DROVER_SANDBOX_ISOLATION: env.choice(["hardened", "gvisor", "none"], { default: "hardened" }),
   DROVER_SANDBOX_IMAGE_PREFIX: env.text({ default: "drover/sandbox-", pattern: /^[a-z0-9][a-z0-9._:/-]{0,200}$/ }),
   DROVER_SANDBOX_LANGUAGES: env.text({ default: "[]" }),
   DROVER_SANDBOX_INSTANCE: env.text({ pattern: /^[A-Za-z0-9._:-]{1,128}$/ }).optional(),

@@ -21,14 +21,14 @@ import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
 import { instanceOf, languagesOf, limitPolicyOf, readConfig, runSettingsOf, workspaceLimitsOf } from "./config.ts";
 import { imageOf } from "./domain/language.ts";
-import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
 import { openBus } from "./infrastructure/open-bus.ts";
-import { poolMetrics } from "./infrastructure/pool-metrics.ts";
 import { policyVersion } from "./infrastructure/policy-version.ts";
+import { poolMetrics } from "./infrastructure/pool-metrics.ts";
 import { runMetrics } from "./infrastructure/run-metrics.ts";
 import { sha256 as digest } from "./infrastructure/sha256.ts";
 import { openStores } from "./infrastructure/store/open-stores.ts";
+import { openBackend } from "./open-backend.ts";
 
 const service = "sandbox";
 
@@ -52,15 +52,14 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const bus = shared.bus ?? started.use(await openBus(config.NATS_URL, service, logger));
   const tracer = started.use(createTracer({ service, bus, logger }));
 
-  const imagePrefix = config.DROVER_SANDBOX_IMAGE_PREFIX;
+  const { DROVER_SANDBOX_IMAGE_PREFIX: imagePrefix, DROVER_SANDBOX_RUNTIME: runtime } = config;
   const languages = languagesOf(config);
   const images = new Map(languages.map((language) => [language.name, imageOf(language, imagePrefix)]));
-  const runtime = config.DROVER_SANDBOX_RUNTIME;
-  const owner = instance.owner;
-  const docker = new DockerEngine({ host: config.DOCKER_HOST, owner, runtime, images: [...images.values()] });
+  const { owner } = instance;
   const policy = limitPolicyOf(config);
+  const guarded = started.use(openBackend(config, { owner, images, limits: policy.defaults, clock, log: logger }));
   const pool = { owner, images, policy, clock, log: logger, metrics: poolMetrics(metrics) };
-  const engine = started.use(openPool(config, docker, pool));
+  const engine = started.use(openPool(config, guarded, pool));
   const live = new LiveRuns();
   const space = workspaceLimitsOf(config);
   const runs = new RunProgram({
@@ -80,11 +79,8 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     settings: runSettingsOf(config, policyVersion(policy, languages, runtime)),
   });
 
-  const exec = {
-    runs,
-    executions: new Executions(executions),
-    engine: new CheckEngine(engine, languages, imagePrefix),
-  };
+  const check = new CheckEngine(engine, languages, imagePrefix);
+  const exec = { runs, executions: new Executions(executions), engine: check };
   const files = new Workspaces(workspaces, space, digest);
   const search = new SearchFiles(workspaces, linearPattern);
 
@@ -110,7 +106,8 @@ export async function startSandbox(environment: Environment, shared: SharedParts
       },
     }),
   );
-  const ready = { postgres: (signal: AbortSignal) => database.ping(signal), bus: () => bus.healthy() };
+  const isolation = () => guarded.reached;
+  const ready = { postgres: (signal: AbortSignal) => database.ping(signal), bus: () => bus.healthy(), isolation };
   const admin = started.use(await startAdminServer({ listen: config.DROVER_ADMIN_LISTEN, metrics, logger, ready }));
   server.setServing(true);
   started.defer(() => {

@@ -11,6 +11,7 @@ beforeAll(async () => {
   daemon = await startFakeDaemon();
   sandbox = await startUnderTest({
     DOCKER_HOST: daemon.host,
+    DROVER_SANDBOX_ISOLATION: "none",
     DROVER_LOG_LEVEL: "silent",
     DROVER_SANDBOX_START_TIMEOUT_MS: "1500",
   });

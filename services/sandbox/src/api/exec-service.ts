@@ -52,8 +52,8 @@ export function execService(parts: ExecParts): Partial<ServiceImpl<typeof ExecSe
       };
     },
     async checkHealth(_request, context) {
-      const { ready, problem, advice, version } = await parts.engine.health(context.signal);
-      return { ready, problem, advice, isolation: "hardened", daemonVersion: version };
+      const { ready, problem, advice, version, isolation } = await parts.engine.health(context.signal);
+      return { ready, problem, advice, isolation: isolation ?? "", daemonVersion: version };
     },
   };
 }

@@ -85,8 +85,33 @@ export interface Container extends AsyncDisposable {
   kill(): Promise<void>;
   /** Reports changes one by one; the next one waits until `onChange` has settled. */
   collect(limits: CollectLimits, onChange: (change: CollectedChange) => Promise<void>): Promise<void>;
+  /** Commands beside each other; absent where the backend cannot. */
+  readonly session?: SessionFace;
   /** The engine's own word on memory: it saw the kernel kill something in this container. */
   sawOutOfMemory(): Promise<boolean>;
+}
+
+/** A command as {@link ProgramRequest}; its input comes later. */
+export type CommandRequest = Omit<ProgramRequest, "stdin" | "phase" | "cpuTimeMs">;
+
+/** A command that runs beside others in one container. */
+export interface RunningCommand {
+  /** Resolves when it and all it left behind are gone; rejects where the container was lost. */
+  readonly ended: Promise<ProgramReport>;
+  /** Queues input; RESOURCE_EXHAUSTED where the command does not take what came before. */
+  write(bytes: Uint8Array): void;
+  closeInput(): void;
+  /** SIGKILL reaches all its processes, any other signal its process group. Harmless after the end. */
+  signal(number: number): void;
+}
+
+/** What a container of a session can do beside {@link Container}. */
+export interface SessionFace {
+  start(command: CommandRequest): RunningCommand;
+  /** Makes every process stand still, so that files move in and out, or go on. */
+  pause(paused: boolean): void;
+  /** Removes a file that the workspace does not have; one that is gone is no error. */
+  deleteFile(path: string): Promise<void>;
 }
 
 /** Whether containers can be started now. */
@@ -95,6 +120,8 @@ export interface EngineHealth {
   readonly problem: string;
   readonly advice: string;
   readonly version: string;
+  /** The isolation level in force, in words; from {@link GuardedBackend}. */
+  readonly isolation?: string;
 }
 
 /** A container found by its labels. */
