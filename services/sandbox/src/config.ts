@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { ConfigurationError, commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
+import type { AdmissionLimits } from "./application/admission.ts";
 import type { WorkspaceLimits } from "./application/ports.ts";
 import type { RunSettings } from "./application/run-driver.ts";
 import { customLanguages, withCustom } from "./domain/custom-languages.ts";
@@ -24,6 +25,8 @@ const variables = {
   DROVER_SANDBOX_INSTANCE: env.text({ pattern: /^[A-Za-z0-9._:-]{1,128}$/ }).optional(),
   DROVER_SANDBOX_MAX_RUNS: env.integer({ min: 1, max: 1000, default: 8 }),
   DROVER_SANDBOX_MAX_WAITING: env.integer({ min: 0, max: 10_000, default: 64 }),
+  DROVER_SANDBOX_MAX_WAITING_PER_TENANT: env.integer({ min: 0, max: 10_000, default: 32 }),
+  DROVER_SANDBOX_MEMORY_BUDGET: env.bytes({ min: 32 * 1024 ** 2, default: 4 * 1024 ** 3 }),
   DROVER_SANDBOX_POOL_MIN: env
     .text({ pattern: /^[a-z0-9-]{1,32}=\d{1,3}(?:,[a-z0-9-]{1,32}=\d{1,3})*$/, allowed: "e.g. python=2,bash=1" })
     .optional(),
@@ -63,7 +66,7 @@ type Config = ReturnType<typeof readConfig>;
 export function limitPolicyOf(config: Config): LimitPolicy {
   const policyCaps = {
     wallMs: config.DROVER_SANDBOX_MAX_WALL_MS,
-    memoryBytes: config.DROVER_SANDBOX_MAX_MEMORY,
+    memoryBytes: Math.min(config.DROVER_SANDBOX_MAX_MEMORY, config.DROVER_SANDBOX_MEMORY_BUDGET),
     cpuMillis: config.DROVER_SANDBOX_MAX_CPU_MILLIS,
     processes: config.DROVER_SANDBOX_MAX_PROCESSES,
     outputBytes: config.DROVER_SANDBOX_MAX_OUTPUT,
@@ -101,6 +104,16 @@ export function runSettingsOf(config: Config, policyVersion: string): RunSetting
     imagePrefix: config.DROVER_SANDBOX_IMAGE_PREFIX,
     startTimeoutMs: config.DROVER_SANDBOX_START_TIMEOUT_MS,
     hardOutputBytes: config.DROVER_SANDBOX_HARD_OUTPUT,
+  };
+}
+
+/** How much may run and wait at once. */
+export function admissionLimitsOf(config: Config): AdmissionLimits {
+  return {
+    slots: config.DROVER_SANDBOX_MAX_RUNS,
+    memoryBytes: config.DROVER_SANDBOX_MEMORY_BUDGET,
+    queue: config.DROVER_SANDBOX_MAX_WAITING,
+    queuePerTenant: config.DROVER_SANDBOX_MAX_WAITING_PER_TENANT,
   };
 }
 

@@ -19,7 +19,15 @@ import { Reaper } from "./application/reaper.ts";
 import { RunProgram } from "./application/run-program.ts";
 import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
-import { instanceOf, languagesOf, limitPolicyOf, readConfig, runSettingsOf, workspaceLimitsOf } from "./config.ts";
+import {
+  admissionLimitsOf,
+  instanceOf,
+  languagesOf,
+  limitPolicyOf,
+  readConfig,
+  runSettingsOf,
+  workspaceLimitsOf,
+} from "./config.ts";
 import { imageOf } from "./domain/language.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
 import { openBus } from "./infrastructure/open-bus.ts";
@@ -73,7 +81,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     log: logger,
     metrics: runMetrics(metrics),
     collector: new ChangeCollector(workspaces, space, logger),
-    admission: new Admission(config.DROVER_SANDBOX_MAX_RUNS, config.DROVER_SANDBOX_MAX_WAITING),
+    admission: new Admission(admissionLimitsOf(config), clock),
     policy,
     languages,
     settings: runSettingsOf(config, policyVersion(policy, languages, runtime)),

@@ -29,7 +29,7 @@ export interface ExecParts {
 export function execService(parts: ExecParts): Partial<ServiceImpl<typeof ExecService>> {
   return {
     async *run(message, context) {
-      const caller = { tenant: callerOf(context).tenant, trace: traceOf(context) };
+      const caller = { tenant: callerOf(context).tenant, trace: traceOf(context), deadlineMs: context.timeoutMs() };
       const { existing, events } = await parts.runs.start(caller, runRequest(message), context.signal);
       let sequence = 0n;
       for await (const event of events) yield { sequence: ++sequence, event: eventMessage(event, existing) };

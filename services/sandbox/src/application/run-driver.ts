@@ -23,6 +23,8 @@ export interface RunPlan {
   /** The workspace's files at the version the run sees; empty for a scratch directory. */
   readonly files: readonly FileEntry[];
   readonly trace: TraceContext | undefined;
+  /** Milliseconds that its caller had left when the run was accepted. */
+  readonly deadlineMs: number | undefined;
 }
 
 /** Times and sizes that frame a run; see the service's README for their defaults. */

@@ -18,6 +18,8 @@ import { checkRunRequest, type RunRequest } from "./run-request.ts";
 export interface RunCaller {
   readonly tenant: string;
   readonly trace: TraceContext | undefined;
+  /** Milliseconds until the caller gives up; undefined where it never does. */
+  readonly deadlineMs: number | undefined;
 }
 
 /** A stream of a run; `existing` tells that the call id was known already. */
@@ -76,7 +78,14 @@ export class RunProgram {
     const start = Promise.withResolvers<void>();
     this.#parts.live.add(
       run,
-      this.#drive(run, start, { request, language, execution, files: seen.files, trace: caller.trace }),
+      this.#drive(run, start, {
+        request,
+        language,
+        execution,
+        files: seen.files,
+        trace: caller.trace,
+        deadlineMs: caller.deadlineMs,
+      }),
     );
     if (signal.aborted) run.cancel();
     await start.promise;
@@ -90,7 +99,8 @@ export class RunProgram {
     let place: Place | undefined;
     let imageDigest: string;
     try {
-      place = admission.claim();
+      const { memoryBytes } = plan.execution.limits;
+      place = admission.claim({ tenant, memoryBytes, deadlineMs: plan.deadlineMs });
       checkFolders("files", new Set([...plan.files, ...plan.request.files].map(({ path }) => path)));
       imageDigest = await engine.check(plan.execution.image, AbortSignal.timeout(this.#parts.settings.startTimeoutMs));
     } catch (error) {
