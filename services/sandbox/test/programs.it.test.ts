@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { compiled } from "./programs/compiled.ts";
 import { ends } from "./programs/ends.ts";
 import { inputs } from "./programs/input.ts";
 import { outputLimits, outputs } from "./programs/output.ts";
@@ -24,6 +25,7 @@ describe.each([
   { about: "output", programs: outputs },
   { about: "input", programs: inputs },
   { about: "sources", programs: sources },
+  { about: "compiled", programs: compiled },
   { about: "probes", programs: probes },
 ])("$about", ({ programs }) => {
   test.each(programs)("$name", async (program) => {

@@ -20,7 +20,14 @@ export interface RunOptions {
   readonly arguments?: string[];
   readonly environment?: Record<string, string>;
   readonly files?: { path: string; content: Uint8Array; executable?: boolean }[];
-  readonly limits?: { wallMs?: number; memoryBytes?: number; processes?: number; outputBytes?: number };
+  readonly limits?: {
+    wallMs?: number;
+    compileMs?: number;
+    cpuMs?: number;
+    memoryBytes?: number;
+    processes?: number;
+    outputBytes?: number;
+  };
   readonly workspaceId?: string;
   readonly signal?: AbortSignal;
   readonly tenant?: string;
@@ -142,16 +149,21 @@ function requestOf(options: RunOptions & { language: string; code: string }) {
     callId = newId(),
     ...rest
   } = options;
-  const wallMs = limits.wallMs ?? 0;
   return {
     ...rest,
     callId,
     files: files.map((file) => ({ executable: false, ...file })),
     limits: {
-      wallTime: { seconds: BigInt(Math.floor(wallMs / 1000)), nanos: (wallMs % 1000) * 1e6 },
+      wallTime: durationOf(limits.wallMs),
+      compileTime: durationOf(limits.compileMs),
+      cpuTime: durationOf(limits.cpuMs),
       memoryBytes: BigInt(limits.memoryBytes ?? 0),
       processes: limits.processes ?? 0,
       outputBytes: BigInt(limits.outputBytes ?? 0),
     },
   };
+}
+
+function durationOf(ms = 0) {
+  return { seconds: BigInt(Math.floor(ms / 1000)), nanos: (((ms % 1000) + 1000) % 1000) * 1e6 };
 }
