@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -18,6 +19,8 @@ type runRequest struct {
 	Cwd   string   `json:"cwd"`
 	// DrainMs is how long output of processes that outlive the program is waited for.
 	DrainMs int `json:"drain_ms"`
+	// CPUMillis ends a phase that runs alone when its processes have used so much CPU time; 0 is no limit.
+	CPUMillis int64 `json:"cpu_ms"`
 }
 
 type killRequest struct {
@@ -42,6 +45,10 @@ type exitReport struct {
 	OomKills int64 `json:"oom_kills"`
 	// Stray tells that processes were still there after the program and the drain time.
 	Stray bool `json:"stray"`
+	// CPUExceeded tells that it was killed because its CPU time was used up.
+	CPUExceeded bool `json:"cpu_exceeded,omitempty"`
+	// DiskFull tells that a place it can write to had no room left when it ended.
+	DiskFull bool `json:"disk_full,omitempty"`
 }
 
 const sweepLimit = 5 * time.Second
@@ -53,6 +60,9 @@ type phase struct {
 	stdin   chan []byte // nil payload closes
 	over    chan struct{}
 	group   int
+	ended   chan struct{}
+
+	cpuExceeded atomic.Bool
 
 	output [2]*os.File
 	pumps  sync.WaitGroup
@@ -60,7 +70,8 @@ type phase struct {
 
 // startPhase returns nil after it has reported why the program could not be started.
 func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase, error) {
-	ph := &phase{request: request, procs: procs, out: out, stdin: make(chan []byte, stdinWindow+1), over: make(chan struct{})}
+	ph := &phase{request: request, procs: procs, out: out, stdin: make(chan []byte, stdinWindow+1),
+		over: make(chan struct{}), ended: make(chan struct{})}
 	theirs, ours, err := pipes()
 	if err != nil {
 		return nil, ph.failed(err)
@@ -97,6 +108,9 @@ func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase,
 	go ph.pump(ours[2], stderr)
 	go ph.feed(ours[0])
 	go ph.finish(exited, began, oomBefore)
+	if request.CPUMillis > 0 && request.ID == 0 {
+		go ph.watchCPU()
+	}
 	return ph, nil
 }
 
@@ -147,7 +161,9 @@ func (ph *phase) feed(to *os.File) {
 
 func (ph *phase) finish(exited <-chan syscall.WaitStatus, began time.Time, oomBefore int64) {
 	status := <-exited
+	close(ph.ended)
 	wall := time.Since(began)
+	full := diskFull(writable)
 	drained := make(chan struct{})
 	go func() { ph.pumps.Wait(); close(drained) }()
 	select {
@@ -166,6 +182,7 @@ func (ph *phase) finish(exited <-chan syscall.WaitStatus, began time.Time, oomBe
 	report := exitReport{
 		ID: ph.request.ID, Phase: ph.request.Phase, UserMicros: spent.userMicros, SystemMicros: spent.systemMicros,
 		MaxRssBytes: spent.maxRssBytes, WallMicros: wall.Microseconds(), OomKills: oomKills() - oomBefore, Stray: stray,
+		CPUExceeded: ph.cpuExceeded.Load(), DiskFull: full,
 	}
 	if status.Signaled() {
 		number := int(status.Signal())

@@ -16,8 +16,8 @@ beforeAll(async () => {
   sandbox = await startUnderTest({ DROVER_SANDBOX_LANGUAGES: JSON.stringify([awk]) });
 });
 afterAll(async () => {
-  await expect.poll(() => sandbox.containers()).toEqual([]);
   await sandbox[Symbol.asyncDispose]();
+  expect(await sandbox.containers()).toEqual([]);
 });
 
 /** A program that prints its argument, what its other file says, and its input; and one that no compiler takes. */
@@ -120,4 +120,44 @@ test("a language of the configuration is listed and runs", async () => {
   expect(seen.stdout.toString()).toBe("b\n");
   expect(seen.execution).toMatchObject({ exitCode: 0, image: awk.image, phase: Phase.RUN });
   expect(seen.execution.compile).toBeUndefined();
+});
+
+describe("limits of the phases", () => {
+  test("a compiler that does not come to an end is ended by its own limit", async () => {
+    const { execution } = await sandbox.run("c", '#include "/dev/zero"\nint main() { }', {
+      limits: { compileMs: 700 },
+    });
+    expect([Verdict.TIMEOUT_WALL, Verdict.OOM]).toContain(execution.verdict);
+    expect(execution.phase).toBe(Phase.COMPILE);
+    expect(execution.exitCode).toBeUndefined();
+    expect(execution.message).toContain("The compiler");
+    expect(execution.appliedLimits?.compileTime).toMatchObject({ seconds: 0n, nanos: 700_000_000 });
+  });
+
+  test("CPU time ends all processes of a program, long before its wall time", async () => {
+    const code = "for i in 1 2 3; do (while :; do :; done) & done; while :; do :; done";
+    const { execution } = await sandbox.run("bash", code, { limits: { cpuMs: 400, wallMs: 20_000 } });
+    expect(execution).toMatchObject({ verdict: Verdict.TIMEOUT_CPU, killedBy: "timeout", phase: Phase.RUN });
+    expect(execution.message).toContain("400 ms of CPU time");
+    expect(execution.wallTime?.seconds).toBeLessThan(10n);
+  });
+
+  test("a program that only waits uses none", async () => {
+    const { execution } = await sandbox.run("bash", "sleep 0.8; echo done", { limits: { cpuMs: 300 } });
+    expect(execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 0 });
+  });
+
+  test.each([
+    ["bytes", "head -c 1G /dev/zero >/tmp/x"],
+    ["files", "cd /workspace && for i in $(seq 20000); do : >$i || exit 3; done"],
+  ])("a program that fails on a disk without %s ended by its limit", async (_name, code) => {
+    const { execution } = await sandbox.run("bash", code);
+    expect(execution).toMatchObject({ verdict: Verdict.DISK_LIMIT, killedBy: "", phase: Phase.RUN });
+    expect(execution.exitCode).toBeGreaterThan(0);
+  });
+
+  test("a file over its own limit is the disk's limit too", async () => {
+    const { execution } = await sandbox.run("bash", "ulimit -f 1; exec head -c 100000 /dev/zero >x");
+    expect(execution).toMatchObject({ verdict: Verdict.DISK_LIMIT, signal: "SIGXFSZ" });
+  });
 });
