@@ -1,8 +1,10 @@
-import { hostname } from "node:os";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
 import { ConfigurationError, commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
 import type { AdmissionLimits } from "./application/admission.ts";
 import type { WorkspaceLimits } from "./application/ports.ts";
 import type { RunSettings } from "./application/run-driver.ts";
+import type { SessionSettings } from "./application/sessions.ts";
 import { customLanguages, withCustom } from "./domain/custom-languages.ts";
 import type { Language } from "./domain/language.ts";
 import { languages } from "./domain/languages.ts";
@@ -19,6 +21,9 @@ const variables = {
     allowed: "unix:///path or tcp://host:port",
   }),
   DROVER_SANDBOX_RUNTIME: env.text({ default: "", pattern: /^[A-Za-z0-9._-]{0,64}$/ }),
+  DROVER_SANDBOX_BACKEND: env.choice(["docker", "local"], { default: "docker" }),
+  DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL: env.flag(),
+  DROVER_SANDBOX_LOCAL_FOLDER: env.text({ default: join(tmpdir(), "drover-sandbox"), pattern: /^\/.{1,200}$/ }),
   DROVER_SANDBOX_ISOLATION: env.choice(["hardened", "gvisor", "none"], { default: "hardened" }),
   DROVER_SANDBOX_IMAGE_PREFIX: env.text({ default: "drover/sandbox-", pattern: /^[a-z0-9][a-z0-9._:/-]{0,200}$/ }),
   DROVER_SANDBOX_LANGUAGES: env.text({ default: "[]" }),
@@ -50,6 +55,11 @@ const variables = {
   DROVER_SANDBOX_START_TIMEOUT_MS: env.milliseconds({ min: 100, max: 600_000, default: 30_000 }),
   DROVER_SANDBOX_REAP_MS: env.milliseconds({ min: 100, max: 15_000, default: 10_000 }),
   DROVER_SANDBOX_RETENTION_DAYS: env.integer({ min: 1, max: 3650, default: 30 }),
+  DROVER_SANDBOX_SESSIONS: env.integer({ min: 1, max: 1000, default: 16 }),
+  DROVER_SANDBOX_SESSION_IDLE_MS: env.milliseconds({ min: 100, max: 86_400_000, default: 600_000 }),
+  DROVER_SANDBOX_SHELL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: 120_000 }),
+  DROVER_SANDBOX_MAX_SHELL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: 600_000 }),
+  DROVER_SANDBOX_BACKGROUND_MS: env.milliseconds({ min: 1, max: 86_400_000, default: 3_600_000 }),
   DROVER_WORKSPACE_MAX_BYTES: env.bytes({ min: 1024, default: 128 * 1024 ** 2 }),
   DROVER_WORKSPACE_MAX_FILE_BYTES: env.bytes({ min: 1024, max: 60 * 1024 ** 2, default: 32 * 1024 ** 2 }),
   DROVER_WORKSPACE_MAX_FILES: env.integer({ min: 1, max: 100_000, default: 5000 }),
@@ -114,6 +124,17 @@ export function admissionLimitsOf(config: Config): AdmissionLimits {
     memoryBytes: config.DROVER_SANDBOX_MEMORY_BUDGET,
     queue: config.DROVER_SANDBOX_MAX_WAITING,
     queuePerTenant: config.DROVER_SANDBOX_MAX_WAITING_PER_TENANT,
+  };
+}
+
+/** How many sessions there may be, how long an idle one lives, and wall times of their commands. */
+export function sessionsOf(config: Config): SessionSettings {
+  return {
+    most: config.DROVER_SANDBOX_SESSIONS,
+    idleMs: config.DROVER_SANDBOX_SESSION_IDLE_MS,
+    timeoutMs: config.DROVER_SANDBOX_SHELL_MS,
+    maxTimeoutMs: config.DROVER_SANDBOX_MAX_SHELL_MS,
+    backgroundMs: config.DROVER_SANDBOX_BACKGROUND_MS,
   };
 }
 

@@ -7,16 +7,15 @@ import { createLogger, createMetrics, type Environment, type RunningService, sta
 import { createTracer } from "@drover/tracing";
 import { listenForCancels } from "./api/cancel-listener.ts";
 import { execService } from "./api/exec-service.ts";
+import { shellService } from "./api/shell-service.ts";
 import { workspaceService } from "./api/workspace-service.ts";
 import { Admission } from "./application/admission.ts";
 import { CancelTask } from "./application/cancel-task.ts";
 import { ChangeCollector } from "./application/change-collector.ts";
-import { CheckEngine } from "./application/check-engine.ts";
-import { Executions } from "./application/executions.ts";
 import { LiveRuns } from "./application/live-runs.ts";
+import { openExec } from "./application/open-exec.ts";
 import { openPool } from "./application/open-pool.ts";
 import { Reaper } from "./application/reaper.ts";
-import { RunProgram } from "./application/run-program.ts";
 import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
 import {
@@ -26,6 +25,7 @@ import {
   limitPolicyOf,
   readConfig,
   runSettingsOf,
+  sessionsOf,
   workspaceLimitsOf,
 } from "./config.ts";
 import { imageOf } from "./domain/language.ts";
@@ -70,7 +70,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const engine = started.use(openPool(config, guarded, pool));
   const live = new LiveRuns();
   const space = workspaceLimitsOf(config);
-  const runs = new RunProgram({
+  const setup = {
     engine,
     executions,
     workspaces,
@@ -85,10 +85,8 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     policy,
     languages,
     settings: runSettingsOf(config, policyVersion(policy, languages, runtime)),
-  });
-
-  const check = new CheckEngine(engine, languages, imagePrefix);
-  const exec = { runs, executions: new Executions(executions), engine: check };
+  };
+  const exec = started.use(openExec({ ...setup, space, sessions: sessionsOf(config), compile: linearPattern }));
   const files = new Workspaces(workspaces, space, digest);
   const search = new SearchFiles(workspaces, linearPattern);
 
@@ -109,7 +107,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
       metrics,
       graceMs,
       routes: (router) => {
-        router.service(ExecService, execService(exec));
+        router.service(ExecService, { ...execService(exec), ...shellService(exec) });
         router.service(WorkspaceService, workspaceService(files, search));
       },
     }),

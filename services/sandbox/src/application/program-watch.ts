@@ -49,6 +49,7 @@ export class ProgramWatch implements Disposable {
     this.#onCancel = () => this.#end(reasonOf(run.cancelSignal));
     run.cancelSignal.addEventListener("abort", this.#onCancel, { once: true });
     if (run.cancelSignal.aborted) this.#onCancel();
+    if (shown) run.view = this;
   }
 
   get killedBy(): KilledBy {
@@ -61,6 +62,17 @@ export class ProgramWatch implements Disposable {
     const { signal } = this.#timer;
     this.#clock.sleep(this.#limits.wallMs, signal).then(
       () => this.#timeOut(signal),
+      () => undefined,
+    );
+  }
+
+  /** Asks the program to end, and ends it after `graceMs`. */
+  stop(graceMs: number): void {
+    if (this.#closed || this.#killedBy !== "") return;
+    this.#killedBy = "cancel";
+    this.#container.terminate();
+    this.#clock.sleep(graceMs, this.#timer.signal).then(
+      () => this.#killNow(),
       () => undefined,
     );
   }

@@ -9,6 +9,7 @@ import type {
   ContainerFile,
   ProgramReport,
   ProgramRequest,
+  SessionFace,
 } from "../../application/ports.ts";
 import { InitChannel } from "../init/init-channel.ts";
 import { Demultiplexer, type OutputPiece } from "./demultiplexer.ts";
@@ -42,6 +43,15 @@ export class DockerContainer implements Container {
 
   get alive(): boolean {
     return !this.#channel.lost;
+  }
+
+  get session(): SessionFace {
+    const channel = this.#channel;
+    return {
+      start: (command) => channel.session.start(command),
+      pause: (paused) => channel.pause(paused),
+      deleteFile: (path) => channel.deleteFile(path),
+    };
   }
 
   /** Resolves when process 1 takes files. */

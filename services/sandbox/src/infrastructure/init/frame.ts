@@ -7,6 +7,11 @@ export const frameTypes = {
   stdinClose: 0x05,
   kill: 0x06,
   collect: 0x07,
+  delete: 0x21,
+  pause: 0x22,
+  resume: 0x23,
+  input: 0x24,
+  inputClose: 0x25,
   ready: 0x81,
   started: 0x82,
   stdout: 0x83,
@@ -17,6 +22,9 @@ export const frameTypes = {
   changesEnd: 0x88,
   fault: 0x8a,
   stdinAck: 0x8b,
+  taggedStdout: 0xa1,
+  taggedStderr: 0xa2,
+  inputAck: 0xa3,
 } as const;
 
 const headerBytes = 5;

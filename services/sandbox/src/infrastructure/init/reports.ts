@@ -38,6 +38,11 @@ export function changeHeader(payload: Buffer): ChangeHeader {
   };
 }
 
+/** The id that STARTED and EXIT of a session's command carry; 0 for a phase that runs alone. */
+export function phaseId(payload: Buffer): number {
+  return natural(record(payload).id);
+}
+
 /** The FAULT payload: why process 1 refused a request. */
 export function faultReport(payload: Buffer): { readonly reason: string; readonly message: string } {
   const fault = record(payload);
