@@ -10,17 +10,9 @@ const flags = [
   [`--tmpfs=/tmp:${mount},mode=1777`, `--tmpfs=/workspace:${mount},mode=0755,uid=65534,gid=65534`],
 ].flat();
 
-/** `docker run --rm` of Python's hello with the flags that the service's containers have. */
-export async function peerHello(): Promise<void> {
-  const command = [
-    "run",
-    ...flags,
-    "--entrypoint=/usr/bin/python3",
-    "drover/sandbox-python:1",
-    "-B",
-    "-c",
-    "print('hi')",
-  ];
+/** `docker run --rm` of Python's hello on an image, with the flags that the service's containers have. */
+export async function peerHello(image: string): Promise<void> {
+  const command = ["run", ...flags, "--entrypoint=/usr/bin/python3", image, "-B", "-c", "print('hi')"];
   const { stdout } = await execute("docker", command);
   if (stdout !== "hi\n") throw new Error(`docker run answered ${JSON.stringify(stdout)}.`);
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { percentile, print, type ResultRow, report, row, rowAgainst } from "./run.ts";
 import { startOurs } from "./sandbox-ours.ts";
-import { peerHello } from "./sandbox-peer.ts";
+import { peerHello as dockerRun } from "./sandbox-peer.ts";
 
 /**
  * Python's hello through the service (a gRPC call, the records in Postgres and a stream of events included) against
@@ -22,7 +22,9 @@ await using ours = await startOurs({
   DROVER_SANDBOX_POOL_MAX: String(burst),
   DROVER_SANDBOX_HARD_OUTPUT: "2GiB",
 });
-let runs = 0;
+let runs = 1;
+const { image } = await ours.run("python", "print('hi')");
+const peerHello = () => dockerRun(image);
 
 await part("warm", () => latency("warm", hello, "<= 0.25", "<= 0.6"));
 await part("cold", () => latency("cold", () => hello({ processes: 101 }), "<= 0.9", null));

@@ -96,6 +96,11 @@ test("an image that is missing is a precondition that names the command, and the
   expect(languages.map(({ name, available }) => [name, available])).toEqual(names.map((name) => [name, false]));
 });
 
+async function containersOf(instance: string) {
+  const found = await new Docker().listContainers({ all: true, filters: { label: ["drover.service=sandbox"] } });
+  return found.filter(({ Labels }) => Labels["drover.owner"]?.startsWith(`${instance}/`));
+}
+
 test("a service that is killed leaves no container, and its runs end as lost after its restart", async () => {
   await using stack = new AsyncDisposableStack();
   const directory = fileURLToPath(new URL("../migrations", import.meta.url));
@@ -110,6 +115,7 @@ test("a service that is killed leaves no container, and its runs end as lost aft
     DROVER_ADMIN_LISTEN: "127.0.0.1:0",
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_SANDBOX_INSTANCE: instance,
+    DROVER_SANDBOX_POOL_MIN: "bash=2",
   };
   const start = async () => {
     const child = spawn(process.execPath, [fileURLToPath(new URL("../src/main.ts", import.meta.url))], {
@@ -139,9 +145,12 @@ test("a service that is killed leaves no container, and its runs end as lost aft
   })();
   const failed = expect(lost).rejects.toMatchObject({ code: "UNAVAILABLE" });
   await running.promise;
+  const dead = (await containersOf(instance)).map(({ Id }) => Id);
+  expect(dead.length).toBeGreaterThanOrEqual(1);
   first.child.kill("SIGKILL");
   await failed;
-  const client = clientOf((await start()).address);
+  const second = await start();
+  const client = clientOf(second.address);
   const execution = await vi.waitFor(
     async () => {
       const found = (await client.getExecution({ key: { case: "callId", value: callId } }, call())).execution;
@@ -151,9 +160,9 @@ test("a service that is killed leaves no container, and its runs end as lost aft
     { timeout: 10_000, interval: 100 },
   );
   expect(execution?.message).toContain("restarted");
-  const label = [`drover.run=${execution?.id}`];
-  await vi.waitFor(
-    async () => expect(await new Docker().listContainers({ all: true, filters: { label } })).toEqual([]),
-    { timeout: 20_000, interval: 200 },
-  );
+  const left = async () => (await containersOf(instance)).filter(({ Id }) => dead.includes(Id));
+  await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: 10_000, interval: 200 });
+  second.child.kill("SIGTERM");
+  await once(second.child, "exit");
+  expect(await containersOf(instance)).toEqual([]);
 });

@@ -23,6 +23,8 @@ export interface ContainerRequest {
   readonly limits: Limits;
   /** After this many milliseconds anybody may remove the container, whoever made it. */
   readonly lifetimeMs: number;
+  /** Told once where the container came from, by a backend that keeps some ready. */
+  readonly onAnswer?: (answer: PoolAnswer) => void;
 }
 
 /** A program to run in a started container. */
@@ -130,6 +132,8 @@ export interface FoundContainer {
   readonly runId: string;
   readonly owner: string;
   readonly expiresAt: Date;
+  /** True where all in it has ended and only the container is left. */
+  readonly exited?: boolean;
 }
 
 /**
@@ -259,10 +263,13 @@ export interface RunMetrics {
   running(change: 1 | -1): void;
 }
 
+/** One was ready, one was missing, or the request is of a kind that is not kept ready. */
+export type PoolAnswer = "hit" | "miss" | "bypass";
+
 /** Where the numbers of the containers that are kept ready go. */
 export interface PoolMetrics {
-  /** A container was asked for: one was ready, one was missing, or the request is none that is kept ready. */
-  asked(answer: "hit" | "miss" | "bypass"): void;
+  /** A container was asked for. */
+  asked(answer: PoolAnswer): void;
   /** How many are ready; asked whenever somebody looks. */
   watch(ready: () => number): void;
 }

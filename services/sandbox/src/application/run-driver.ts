@@ -8,7 +8,7 @@ import type { Place } from "./admission.ts";
 import type { ChangeCollector, Collected } from "./change-collector.ts";
 import type { LiveRun } from "./live-run.ts";
 import { PhaseClock } from "./phase-clock.ts";
-import type { Container, ExecBackend, Log, WorkspaceStore } from "./ports.ts";
+import type { Container, ExecBackend, Log, PoolAnswer, WorkspaceStore } from "./ports.ts";
 import { reasonOf } from "./program-watch.ts";
 import { type PhaseEnd, programPath, runPhase } from "./run-phase.ts";
 import type { RunRequest } from "./run-request.ts";
@@ -150,6 +150,7 @@ async function startContainer(
     image: execution.image,
     limits: execution.limits,
     lifetimeMs: execution.limits.compileMs + execution.limits.wallMs + lifetimeMarginMs,
+    onAnswer: (answer: PoolAnswer) => starting.set({ [attr.execPool]: answer }),
   };
   const signal = AbortSignal.any([run.cancelSignal, AbortSignal.timeout(parts.settings.startTimeoutMs)]);
   let container: Container | undefined;

@@ -226,19 +226,24 @@ test("an engine that refuses does not end the pool, and it fills up when the eng
 
 test("a container is found under the run that got it; what waits is not found; what a dead process left is expired", async () => {
   const fake = fakeEngine();
-  const { pool } = poolOf(fake);
+  const { pool, clock } = poolOf(fake);
   await quiet();
   const { id } = await pool.start(request(), ever);
   await quiet();
   const [any] = fake.there.values();
   if (any === undefined) throw new Error("nothing is there");
   fake.there.set("old", { ...any, id: "old", runId: "warm-0", owner: "here/1" });
-  fake.there.set("far", { ...any, id: "far", runId: "warm-0", owner: "there/1" });
-  const found = (await pool.found(ever)).map(({ id: found, runId, expiresAt }) => [found, runId, expiresAt.getTime()]);
-  expect(found).toEqual([
+  fake.there.set("far", { ...any, id: "far", runId: "warm-1", owner: "there/1" });
+  fake.there.set("ended", { ...any, id: "ended", runId: "warm-2", owner: "there/1", exited: true });
+  const look = async () =>
+    (await pool.found(ever)).map(({ id: found, runId, expiresAt }) => [found, runId, expiresAt.getTime()]);
+  const expected = [
     [id, "run-1", 8e15],
     ["old", "warm-0", 0],
-    ["far", "warm-0", 8e15],
-  ]);
+    ["far", "warm-1", 8e15],
+  ];
+  expect(await look()).toEqual([...expected, ["ended", "warm-2", 8e15]]);
+  await clock.advance(6000);
+  expect(await look()).toEqual([...expected, ["ended", "warm-2", 0]]);
   await pool[Symbol.asyncDispose]();
 });

@@ -31,6 +31,8 @@ export interface PoolParts {
 const tendEveryMs = 2000;
 /** An image that was there this long ago is not asked for again while a container of it waits. */
 const vouchMs = 5000;
+/** A container that ended is left for this long to its own instance, if that lives. */
+const corpseMs = 5000;
 const warmLabel = /^warm-/;
 
 /**
@@ -43,6 +45,7 @@ export class WarmPool implements ExecBackend, AsyncDisposable {
   readonly #shelves: ReadonlyMap<string, WarmShelf>;
   readonly #shape: string;
   readonly #runs = new Map<string, string>();
+  readonly #corpses = new Map<string, number>();
   readonly #stop = new AbortController();
   readonly #tending: Promise<void>;
 
@@ -78,14 +81,12 @@ export class WarmPool implements ExecBackend, AsyncDisposable {
 
   async start(request: ContainerRequest, signal: AbortSignal): Promise<Container> {
     signal.throwIfAborted();
-    const { engine, lifetimeMs, metrics } = this.#parts;
-    const shelf = this.#shelves.get(request.image);
-    if (shelf === undefined || shapeOf(request.limits) !== this.#shape || request.lifetimeMs > lifetimeMs) {
-      metrics.asked("bypass");
-      return await engine.start(request, signal);
-    }
-    const warm = await shelf.take(signal);
-    metrics.asked(warm === undefined ? "miss" : "hit");
+    const { engine, metrics } = this.#parts;
+    const shelf = this.#shelfFor(request);
+    const warm = await shelf?.take(signal);
+    const answer = shelf === undefined ? "bypass" : warm === undefined ? "miss" : "hit";
+    metrics.asked(answer);
+    request.onAnswer?.(answer);
     if (warm === undefined) return await engine.start(request, signal);
     this.#runs.set(warm.warmId, request.runId);
     return warm.container;
@@ -95,12 +96,13 @@ export class WarmPool implements ExecBackend, AsyncDisposable {
     return await this.#parts.engine.health(signal);
   }
 
-  /** What waits here is left out; what was left behind, here or by a dead process of the same name, is past its expiry. */
+  /** What waits here is left out. What was left behind, here, by a dead process of the same name, or ended by any, is past its expiry. */
   async found(signal: AbortSignal): Promise<readonly FoundContainer[]> {
     const known = [...this.#runs.keys()];
     const found = await this.#parts.engine.found(signal);
     const listed = new Set(found.map(({ runId }) => runId));
     for (const warmId of known) if (!listed.has(warmId)) this.#runs.delete(warmId);
+    for (const warmId of this.#corpses.keys()) if (!listed.has(warmId)) this.#corpses.delete(warmId);
     return found.filter(({ runId }) => !this.#holds(runId)).map((container) => this.#named(container));
   }
 
@@ -139,11 +141,27 @@ export class WarmPool implements ExecBackend, AsyncDisposable {
     return [...this.#shelves.values()].some((shelf) => shelf.holds(warmId));
   }
 
+  #shelfFor(request: ContainerRequest): WarmShelf | undefined {
+    const fits = shapeOf(request.limits) === this.#shape && request.lifetimeMs <= this.#parts.lifetimeMs;
+    return fits ? this.#shelves.get(request.image) : undefined;
+  }
+
   #named(container: FoundContainer): FoundContainer {
     const { runId, owner } = container;
-    if (!warmLabel.test(runId) || instanceOf(owner) !== instanceOf(this.#parts.owner)) return container;
+    if (!warmLabel.test(runId)) return container;
     const run = this.#runs.get(runId);
-    return run === undefined ? { ...container, expiresAt: new Date(0) } : { ...container, runId: run };
+    if (run !== undefined) return { ...container, runId: run };
+    const left = instanceOf(owner) === instanceOf(this.#parts.owner) || this.#isCorpse(container);
+    return left ? { ...container, expiresAt: new Date(0) } : container;
+  }
+
+  /** When its service dies a container that waits ends with it, and nobody else knows whose it was. */
+  #isCorpse({ runId, exited }: FoundContainer): boolean {
+    if (exited !== true) return false;
+    const now = this.#parts.clock.monotonicMs();
+    const since = this.#corpses.get(runId) ?? now;
+    this.#corpses.set(runId, since);
+    return now - since >= corpseMs;
   }
 }
 

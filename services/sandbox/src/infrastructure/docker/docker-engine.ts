@@ -95,11 +95,12 @@ export class DockerEngine implements ExecBackend {
     const list = await this.#docker
       .listContainers({ all: true, filters, abortSignal: signal })
       .catch((error: unknown) => Promise.reject(engineError(error, this.#options.host, "list containers")));
-    return list.map(({ Id, Labels }) => ({
+    return list.map(({ Id, Labels, State }) => ({
       id: Id,
       runId: Labels[labels.run] ?? "",
       owner: Labels[labels.owner] ?? "",
       expiresAt: new Date(Number(Labels[labels.expires] ?? 0)),
+      exited: State === "exited" || State === "dead",
     }));
   }
 
