@@ -22,7 +22,7 @@ const variables = {
   }),
   DROVER_SANDBOX_RUNTIME: env.text({ default: "", pattern: /^[A-Za-z0-9._-]{0,64}$/ }),
   DROVER_SANDBOX_BACKEND: env.choice(["docker", "local"], { default: "docker" }),
-  DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL: env.flag(),
+  DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL: env.flag({ default: false }),
   DROVER_SANDBOX_LOCAL_FOLDER: env.text({ default: join(tmpdir(), "drover-sandbox"), pattern: /^\/.{1,200}$/ }),
   DROVER_SANDBOX_ISOLATION: env.choice(["hardened", "gvisor", "none"], { default: "hardened" }),
   DROVER_SANDBOX_IMAGE_PREFIX: env.text({ default: "drover/sandbox-", pattern: /^[a-z0-9][a-z0-9._:/-]{0,200}$/ }),

@@ -5,6 +5,7 @@ import type { Limits } from "./limits.ts";
 export type Capability =
   /** `limits.memory_bytes` holds, and the backend knows when memory ran out. */
   | "memory-limit"
+  /** `limits.cpu_millis` and `limits.cpu_time` hold. */
   | "cpu-limit"
   | "process-limit"
   /** The program reaches no network but its own loopback. */
@@ -15,6 +16,7 @@ export type Capability =
 const limitsOf: readonly (readonly [keyof Limits, string, Capability])[] = [
   ["memoryBytes", "limits.memory_bytes", "memory-limit"],
   ["cpuMillis", "limits.cpu_millis", "cpu-limit"],
+  ["cpuTimeMs", "limits.cpu_time", "cpu-limit"],
   ["processes", "limits.processes", "process-limit"],
 ];
 
