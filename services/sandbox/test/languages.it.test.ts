@@ -11,9 +11,11 @@ const awk = {
   command: ["/usr/bin/gawk", "-f", "{program}"],
 };
 
+const slow = { ...awk, name: "slow", mainFile: "main.slow", compile: ["/usr/bin/sleep", "20"] };
+
 let sandbox: SandboxUnderTest;
 beforeAll(async () => {
-  sandbox = await startUnderTest({ DROVER_SANDBOX_LANGUAGES: JSON.stringify([awk]) });
+  sandbox = await startUnderTest({ DROVER_SANDBOX_LANGUAGES: JSON.stringify([slow, awk]) });
 });
 afterAll(async () => {
   await sandbox[Symbol.asyncDispose]();
@@ -124,14 +126,18 @@ test("a language of the configuration is listed and runs", async () => {
 
 describe("limits of the phases", () => {
   test("a compiler that does not come to an end is ended by its own limit", async () => {
-    const { execution } = await sandbox.run("c", '#include "/dev/zero"\nint main() { }', {
-      limits: { compileMs: 700 },
-    });
-    expect([Verdict.TIMEOUT_WALL, Verdict.OOM]).toContain(execution.verdict);
-    expect(execution.phase).toBe(Phase.COMPILE);
+    const { execution } = await sandbox.run("slow", "any", { limits: { compileMs: 700 } });
+    expect(execution).toMatchObject({ verdict: Verdict.TIMEOUT_WALL, phase: Phase.COMPILE, killedBy: "timeout" });
     expect(execution.exitCode).toBeUndefined();
-    expect(execution.message).toContain("The compiler");
+    expect(execution.message).toBe("The compiler ran longer than 700 ms and was killed.");
     expect(execution.appliedLimits?.compileTime).toMatchObject({ seconds: 0n, nanos: 700_000_000 });
+  });
+
+  test("a compiler that takes all memory has run out of it, whatever its first process made of that", async () => {
+    const { execution } = await sandbox.run("c", '#include "/dev/zero"\nint main() { }', {
+      limits: { memoryBytes: 96 << 20 },
+    });
+    expect(execution).toMatchObject({ verdict: Verdict.OOM, phase: Phase.COMPILE, oomSeen: true });
   });
 
   test("CPU time ends all processes of a program, long before its wall time", async () => {

@@ -76,6 +76,8 @@ export interface Container extends AsyncDisposable {
   readonly id: string;
   /** Folder of the working files as a program's command line names it, e.g. `/workspace`; what a program prints never shows another one. */
   readonly root: string;
+  /** Folder for what a compiler makes, which is no part of the workspace; `/tmp` where it is absent. */
+  readonly build?: string;
   /** False once process 1 or the connection to it is known to be gone. */
   readonly alive: boolean;
   putFile(file: ContainerFile): Promise<void>;

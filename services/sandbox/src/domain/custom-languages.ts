@@ -7,7 +7,7 @@ type Check = (value: unknown) => boolean;
 const word: Check = (value) => typeof value === "string" && value.length > 0 && !value.includes("\u0000");
 const isTrue: Check = (value) => typeof value === "boolean";
 const words: Check = (value) => Array.isArray(value) && value.length > 0 && value.every(word);
-const command: Check = (value) => words(value) && (value as string[])[0]?.startsWith("/") === true;
+const command: Check = (value) => words(value) && /^(?:\{build\}|\{root\})?\//.test((value as string[])[0] ?? "");
 const record: Check = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const environment: Check = (value) =>
   record(value) && Object.entries(value as object).every(([name, text]) => /^[A-Za-z_]\w*$/.test(name) && word(text));
@@ -21,8 +21,8 @@ const keys: Readonly<Record<string, readonly [required: boolean, check: Check, a
     (value) => word(value) && pathFault(String(value)) === undefined && !/\//.test(String(value)),
     "a file name",
   ],
-  command: [true, command, "words, the first an absolute path"],
-  compile: [false, command, "words, the first an absolute path"],
+  command: [true, command, "words, the first a path from /, {build} or {root}"],
+  compile: [false, command, "words, the first a path from /, {build} or {root}"],
   title: [false, word, "text"],
   sources: [false, words, "endings of file names"],
   ignoredSources: [false, words, "endings of file names"],

@@ -32,20 +32,20 @@ test("a program is its own file, sources beside it, and sources that came with t
 });
 
 test("placeholders are filled in, also within a word, and nothing else is", () => {
-  const words = ["/bin/cc", "-I{root}", "{sources}", "{other}", "{program}.o"];
-  expect(commandLine(words, "/w", ["a$&.c", "b.c"])).toEqual([
+  const words = ["/bin/cc", "-I{root}", "{sources}", "{other}", "{build}/{program}.o"];
+  expect(commandLine(words, { root: "/w", build: "/b" }, ["a$&.c", "b.c"])).toEqual([
     "/bin/cc",
     "-I/w",
     "/w/a$&.c",
     "/w/b.c",
     "{other}",
-    "/w/a$&.c.o",
+    "/b//w/a$&.c.o",
   ]);
 });
 
 test("every language is complete", () => {
   for (const language of languages) {
-    expect(language.command[0]).toMatch(/^\//);
+    expect(language.command[0]).toMatch(/^(\/|\{build\}\/)/);
     expect(language.compile?.[0] ?? "/").toMatch(/^\//);
     expect([...(language.compile ?? []), ...language.command].join(" ")).toMatch(/\{(program|sources)\}/);
     expect(imageOf(language, "drover/sandbox-")).toBe(`drover/sandbox-${language.name}:2`);

@@ -3,8 +3,9 @@ import { foldersOf } from "./workspace-path.ts";
 
 /**
  * A language that programs can be written in; everything about it is data. In the words of its command
- * lines `{program}` is the program's file, `{root}` the working folder, and a word `{sources}` stands
- * for all files of the program; the first word of each is an absolute path.
+ * lines `{program}` is the program's file, `{root}` the working folder, `{build}` a folder for what a
+ * compiler makes, and a word `{sources}` stands for all files of the program; the first word of each is
+ * a path.
  */
 export interface Language {
   /** What callers say, e.g. `python`. */
@@ -22,7 +23,7 @@ export interface Language {
   readonly ignoredSources?: readonly string[];
   /** Only files of the program's own folder are compiled together. */
   readonly oneFolder?: boolean;
-  /** Command line of the first phase; absent where the text itself is run. It may write to /tmp. */
+  /** Command line of the first phase; absent where the text itself is run. */
   readonly compile?: readonly string[];
   /** Command line of the program; its arguments follow. */
   readonly command: readonly string[];
@@ -86,9 +87,17 @@ export function sourcesOf(language: Language, { program, workspace, given }: Pro
   return [program, ...new Set([...workspace.filter(top), ...deep].filter(isSource))];
 }
 
-/** A command line with its placeholders filled in; `root` is the working folder. */
-export function commandLine(words: readonly string[], root: string, sources: readonly string[]): string[] {
+/** The folders that command lines name. */
+export interface Folders {
+  readonly root: string;
+  readonly build: string;
+}
+
+/** A command line with its placeholders filled in; the first source is the program's own file. */
+export function commandLine(words: readonly string[], folders: Folders, sources: readonly string[]): string[] {
+  const { root, build } = folders;
   const paths = sources.map((source) => `${root}/${source}`);
-  const fill = (word: string) => word.replaceAll("{root}", () => root).replaceAll("{program}", () => paths[0] ?? "");
+  const values: Readonly<Record<string, string>> = { root, build, program: paths[0] ?? "" };
+  const fill = (word: string) => word.replace(/\{(root|build|program)\}/g, (_all, name: string) => values[name] ?? "");
   return words.flatMap((word) => (word === "{sources}" ? paths : [fill(word)]));
 }

@@ -16,6 +16,7 @@ test.each<[string, Partial<RunFacts>, string]>([
   ["exit 0 with the disk full", { exit: { code: 0 }, diskFull: true }, "EXITED"],
   ["SIGBUS with the disk full", { exit: { signal: 7 }, diskFull: true }, "DISK_LIMIT"],
   ["SIGXFSZ", { exit: { signal: 25 } }, "DISK_LIMIT"],
+  ["a compiler one part of which was killed for memory", { phase: "compile", exit: { code: 1 }, oomSeen: true }, "OOM"],
   ["CPU time used up", { cpuExceeded: true, exit: { signal: 9 } }, "TIMEOUT_CPU"],
   ["CPU time used up, and out of wall time too", { cpuExceeded: true, killedBy: "timeout" }, "TIMEOUT_WALL"],
   ["CPU time used up under a cancel", { cpuExceeded: true, killedBy: "cancel" }, "CANCELLED"],

@@ -100,6 +100,10 @@ function ownEnd(facts: RunFacts): Outcome {
   if (facts.exit === undefined) return lost(facts);
   if ("code" in facts.exit) {
     const { code } = facts.exit;
+    // A compiler is a tree of programs of which the first survives; the others are no children of its own making.
+    if (facts.phase === "compile" && code !== 0 && facts.oomSeen) {
+      return { ...ended("OOM", "", "The compiler ran out of memory."), exitCode: code };
+    }
     const full = facts.diskFull === true && code !== 0;
     return { ...ended(full ? "DISK_LIMIT" : "EXITED", "", exitMessage(facts, code)), exitCode: code };
   }
