@@ -46,6 +46,7 @@ const wordsOfA = "the-words-of-tenant-a";
 const wellFormed: Readonly<Record<string, Record<string, unknown>>> = {
   SubmitTask: { prompt: "Read what is mine." },
   Run: { language: "bash", code: "ls", callId: newId() },
+  Start: { command: "ls", callId: newId() },
   PutFiles: { files: [{ path: "planted.txt", content: new Uint8Array([1]) }] },
   GetFiles: { paths: ["secret.txt"] },
   SearchFiles: { pattern: "." },
@@ -198,7 +199,10 @@ async function objectsOfA(suite: SuiteUnderTest): Promise<Ids> {
   );
   const callId = newId();
   const exec = connectClient(ExecService, suite.url, suite.apiKey);
-  for await (const _ of exec.run({ callId, language: "bash", code: `echo ${wordsOfA}` }));
+  let executionId = "";
+  for await (const { event } of exec.run({ callId, language: "bash", code: `echo ${wordsOfA}` })) {
+    if (event.case === "accepted") executionId = event.value.executionId;
+  }
   const documents = createClient(
     DocumentService,
     createGrpcTransport({ baseUrl: suite.url, interceptors: [withKey(suite.apiKey)] }),
@@ -222,6 +226,7 @@ async function objectsOfA(suite: SuiteUnderTest): Promise<Ids> {
     trace_id: task.traceId,
     span_id: (await spans())[0]?.spanId ?? "",
     call_id: callId,
+    execution_id: executionId,
     document_id: result.case === "document" ? result.value.id : "",
     pointer: messages.find((message) => message.spillPointer !== "")?.spillPointer ?? "",
   };

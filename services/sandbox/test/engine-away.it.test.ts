@@ -6,6 +6,7 @@ import { createClient } from "@connectrpc/connect";
 import { newId } from "@drover/kernel";
 import { Verdict } from "@drover/proto/sandbox/v1/exec";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
+import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
 import { freshDatabase } from "@drover/testkit";
 import Docker from "dockerode";
@@ -132,8 +133,9 @@ test("a service that is killed leaves no container, and its runs end as lost aft
     throw new Error(`The service did not start: ${text}`);
   };
   const minter = await createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
-  const clientOf = (address: string) =>
-    createClient(ExecService, stack.use(createRpcTransport({ addresses: address, audience: "sandbox", minter })));
+  const transportTo = (address: string) =>
+    stack.use(createRpcTransport({ addresses: address, audience: "sandbox", minter }));
+  const clientOf = (address: string) => createClient(ExecService, transportTo(address));
   const call = () => ({ contextValues: actingAs({ tenant: "t", subject: "s", scopes: ["exec:run", "exec:read"] }) });
   const first = await start();
   const callId = newId();
@@ -145,8 +147,12 @@ test("a service that is killed leaves no container, and its runs end as lost aft
   })();
   const failed = expect(lost).rejects.toMatchObject({ code: "UNAVAILABLE" });
   await running.promise;
+  const workspaces = createClient(WorkspaceService, transportTo(first.address));
+  const workspaceId = (await workspaces.createWorkspace({}, call())).workspace?.id ?? "";
+  const command = { callId: newId(), taskId: newId(), workspaceId, command: "sleep 60", background: true };
+  await clientOf(first.address).start(command, call());
   const dead = (await containersOf(instance)).map(({ Id }) => Id);
-  expect(dead.length).toBeGreaterThanOrEqual(1);
+  expect(dead.length).toBeGreaterThanOrEqual(2);
   first.child.kill("SIGKILL");
   await failed;
   const second = await start();
@@ -160,6 +166,8 @@ test("a service that is killed leaves no container, and its runs end as lost aft
     { timeout: 10_000, interval: 100 },
   );
   expect(execution?.message).toContain("restarted");
+  const again = await client.start(command, call());
+  expect(again).toMatchObject({ existing: true, execution: { verdict: Verdict.INFRA_LOST } });
   const left = async () => (await containersOf(instance)).filter(({ Id }) => dead.includes(Id));
   await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: 10_000, interval: 200 });
   second.child.kill("SIGTERM");

@@ -162,6 +162,27 @@ test("a one-shot run is read by its id while it runs and afterwards, and not by 
   });
 });
 
+test("a session whose container is lost loses its commands, not its files", async () => {
+  const task = newId();
+  const workspaceId = await newWorkspace();
+  await shell(task, workspaceId, "echo kept >file");
+  const id = await start(task, workspaceId, "sleep 60", { background: true });
+  const filters = { label: [`drover.task=${task}`] };
+  for (const { Id } of await sandbox.docker.listContainers({ filters })) await sandbox.docker.getContainer(Id).kill();
+  const { execution } = await read(id, { untilEnded: true, wait: seconds(20) });
+  expect(execution).toMatchObject({ verdict: Verdict.INFRA_LOST });
+  expect((await shell(task, workspaceId, "cat file")).out).toBe("kept\n");
+});
+
+test("what cannot be a command is refused with its fields", async () => {
+  const bad = { callId: "x", taskId: "", workspaceId: "w", command: "a\0b", environment: { "1": "x" } };
+  await expect(sandbox.exec.start(bad, as())).rejects.toMatchObject({
+    code: "INVALID_ARGUMENT",
+    message: expect.stringMatching(/call_id.*task_id.*workspace_id.*command.*environment/s),
+  });
+  await expect(read(newId())).rejects.toMatchObject({ code: "NOT_FOUND" });
+});
+
 test("the cancel of a task ends its session; an idle one ends by itself, and a new one has the files", async () => {
   const [cancelled, idle] = [newId(), newId()];
   const workspaceId = await newWorkspace();

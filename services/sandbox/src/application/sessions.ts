@@ -41,12 +41,21 @@ export class Sessions implements AsyncDisposable {
   async of(tenant: string, taskId: string, workspaceId: string): Promise<Session> {
     const key = `${tenant}/${taskId}/${workspaceId}`;
     const open = this.#open.get(key);
-    if (open !== undefined) return await open;
+    if (open !== undefined) {
+      const session = await open;
+      session.lastUsedMs = this.#parts.clock.monotonicMs();
+      if (session.container.alive && !session.run.cancelSignal.aborted) return session;
+      session.run.cancel("daemon");
+      if (this.#open.get(key) === open) this.#open.delete(key);
+      return await this.of(tenant, taskId, workspaceId);
+    }
     if (this.#open.size >= this.#parts.sessions.most) {
       const message = `${this.#open.size} sessions are open; try again later.`;
       throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "TOO_MANY_SESSIONS", retryAfterMs: 5000 });
     }
-    const opening = this.#start(tenant, taskId, workspaceId, () => this.#open.delete(key));
+    const opening = this.#start(tenant, taskId, workspaceId, () => {
+      if (this.#open.get(key) === opening) this.#open.delete(key);
+    });
     this.#open.set(key, opening);
     opening.catch(() => this.#open.delete(key));
     return await opening;

@@ -857,8 +857,8 @@ export const ExecService: GenService<{
   },
   /**
    * Writes to a running command's standard input. Idempotent on offset. Error codes: INVALID_ARGUMENT,
-   * NOT_FOUND, FAILED_PRECONDITION (it is not running), RESOURCE_EXHAUSTED (it does not read), ABORTED
-   * (offset is ahead of what was written).
+   * NOT_FOUND (no such command runs), RESOURCE_EXHAUSTED (it does not read), ABORTED (offset is ahead
+   * of what was written).
    *
    * @generated from rpc drover.sandbox.v1.ExecService.WriteInput
    */
