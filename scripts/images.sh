@@ -37,7 +37,7 @@ files() {
 inputs() {
   local name=$1 need file
   {
-    echo "$base_id $(variant "$name")"
+    echo "$base_id$(variant "$name")"
     for need in $(header "$name" needs); do docker image inspect -f '{{.Id}}' "$(header "$need" tag)"; done
     # shellcheck disable=SC2046 # the header is a list of paths
     find $(files "$name") $(header "$name" context) -type f | LC_ALL=C sort -u | while IFS= read -r file; do
