@@ -1,5 +1,6 @@
 import { Phase, Verdict } from "@drover/proto/sandbox/v1/exec";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { languages } from "../src/domain/languages.ts";
 import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
 
 /** A language that only this configuration knows. */
@@ -102,6 +103,14 @@ describe.each(Object.entries(samples))("%s", (language, sample) => {
     expect(read.execution).toEqual(execution);
   });
 
+  test("stands in for a main file that is there already", async () => {
+    const own = languages.find(({ name }) => name === language)?.mainFile ?? "";
+    const files = filesOf({ ...sample.files, [own]: sample.broken });
+    const options = { files, arguments: ["x"], stdin: Buffer.from("y\n") };
+    const { stdout, execution } = await sandbox.run(language, sample.code, options);
+    expect([stdout.toString(), execution.compile?.exitCode]).toEqual(["x word y\n", 0]);
+  });
+
   test("what does not compile ends in the compiler's exit, with what it said", async () => {
     const { execution, stdout, stderr } = await sandbox.run(language, sample.broken);
     expect(execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 1, phase: Phase.COMPILE });
@@ -116,8 +125,8 @@ describe.each(Object.entries(samples))("%s", (language, sample) => {
 });
 
 test("a language of the configuration is listed and runs", async () => {
-  const { languages } = await sandbox.exec.listLanguages({}, sandbox.as(sandbox.tenant));
-  expect(languages.at(-1)).toMatchObject({ name: "awk", title: "GNU awk", image: awk.image, available: true });
+  const listed = await sandbox.exec.listLanguages({}, sandbox.as(sandbox.tenant));
+  expect(listed.languages.at(-1)).toMatchObject({ name: "awk", title: "GNU awk", image: awk.image, available: true });
   const seen = await sandbox.run("awk", "{ print $2 }", { stdin: Buffer.from("a b\n") });
   expect(seen.stdout.toString()).toBe("b\n");
   expect(seen.execution).toMatchObject({ exitCode: 0, image: awk.image, phase: Phase.RUN });
