@@ -61,6 +61,7 @@ const otherwise: Readonly<Record<string, (answer: readonly Record<string, unknow
   ListExecutions: ([answer]) => expect(answer?.executions).toEqual([]),
   ListTraces: ([answer]) => expect(answer?.traces).toEqual([]),
   DeleteWorkspace: () => {},
+  EndSession: () => {},
   WatchTrace: (answers) => expect(answers.flatMap((answer) => answer.spans)).toEqual([]),
   AppendMessages: ([answer]) => expect(answer?.messages).toHaveLength(1),
   BuildContext: ([answer]) => expect(inspect(answer, { depth: null })).not.toContain(wordsOfA),

@@ -6,7 +6,7 @@ import { type SuiteUnderTest, startSuite } from "./src/suite-under-test.ts";
 
 let suite: SuiteUnderTest;
 beforeAll(async () => {
-  suite = await startSuite("embedded", { environment: { DROVER_SANDBOX_SESSION_IDLE_MS: "3000" } });
+  suite = await startSuite("embedded");
 });
 afterAll(async () => await suite?.[Symbol.asyncDispose]());
 

@@ -162,6 +162,19 @@ test("a one-shot run is read by its id while it runs and afterwards, and not by 
   });
 });
 
+test("the end of a session commits, ends its commands, and is harmless twice", async () => {
+  const task = newId();
+  const workspaceId = await newWorkspace();
+  const id = await start(task, workspaceId, "echo done >file; echo ready; sleep 60", { background: true });
+  await read(id, { wait: seconds(10) });
+  for (let end = 0; end < 2; end++) await sandbox.exec.endSession({ taskId: task }, as());
+  const { execution } = await read(id, { untilEnded: true, wait: seconds(10) });
+  expect(execution).toMatchObject({ verdict: Verdict.CANCELLED });
+  expect(await contentOf(workspaceId, "file")).toBe("done\n");
+  const filters = { label: [`drover.task=${task}`] };
+  expect(await sandbox.docker.listContainers({ all: true, filters })).toEqual([]);
+});
+
 test("a session whose container is lost loses its commands, not its files", async () => {
   const task = newId();
   const workspaceId = await newWorkspace();

@@ -102,7 +102,7 @@ function partsOf(record: FakeRecord, execute: Tool["execute"]): RunParts {
         return { messages, windowTokens: 0, fixedTokens: 0, historyTokens: 0, leftOut: 0 };
       },
     },
-    workspaces: { create: async () => newId() },
+    workspaces: { create: async () => newId(), release: async () => undefined },
     tools: {
       specs: [tool.spec],
       resolve: (name, args) =>

@@ -15,7 +15,7 @@ export interface ShellParts {
   readonly output: ReadOutput;
 }
 
-type Handlers = Pick<ServiceImpl<typeof ExecService>, "start" | "read" | "writeInput" | "signal">;
+type Handlers = Pick<ServiceImpl<typeof ExecService>, "start" | "read" | "writeInput" | "signal" | "endSession">;
 
 /** The handlers of ExecService for commands of sessions, and for reading what is running. */
 export function shellService({ commands, output }: ShellParts): Handlers {
@@ -49,6 +49,10 @@ export function shellService({ commands, output }: ShellParts): Handlers {
     writeInput({ executionId, data, offset, close }, context) {
       const request = { id: executionId, data, offset: Number(offset), close };
       return { bytesWritten: BigInt(commands.writeInput(callerOf(context).tenant, request)) };
+    },
+    async endSession({ taskId }, context) {
+      await commands.endSession(callerOf(context).tenant, taskId);
+      return {};
     },
     async signal({ executionId, grace }, context) {
       const id = checkedId(executionId);

@@ -25,6 +25,8 @@ export class Session {
   readonly face: SessionFace;
   readonly books = new Set<ChangeBook>();
   lastUsedMs: number;
+  /** Resolves when the container is gone. */
+  ended: Promise<void> = Promise.resolve();
   readonly #parts: SessionParts;
   /** What the container holds of the workspace, and as of which version. */
   readonly #here = new Map<string, FileEntry>();

@@ -61,6 +61,20 @@ export class Sessions implements AsyncDisposable {
     return await opening;
   }
 
+  /** Ends the task's sessions, commands included, after what changed is committed; resolves when they are gone. */
+  async end(tenant: string, taskId: string): Promise<void> {
+    const ends: Promise<void>[] = [];
+    for (const [key, opening] of [...this.#open]) {
+      if (!key.startsWith(`${tenant}/${taskId}/`)) continue;
+      const session = await opening.catch(() => undefined);
+      if (session === undefined) continue;
+      await session.sync().catch(() => undefined);
+      ends.push(session.ended);
+      session.run.cancel("operator");
+    }
+    await Promise.all(ends);
+  }
+
   /** Ends sessions in which nothing ran or was asked for as long as is allowed. */
   async expire(): Promise<void> {
     const before = this.#parts.clock.monotonicMs() - this.#parts.sessions.idleMs;
@@ -106,6 +120,7 @@ export class Sessions implements AsyncDisposable {
       const session = new Session(run, container, face, this.#parts, clock.monotonicMs());
       const end = this.#untilCancelled(session, forget, release).finally(() => this.#ends.delete(end));
       this.#ends.add(end);
+      session.ended = end;
       return session;
     } catch (error) {
       release();

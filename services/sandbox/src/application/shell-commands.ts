@@ -66,6 +66,11 @@ export class ShellCommands {
     return { execution: await running.promise, existing: false };
   }
 
+  /** Ends the task's sessions; see {@link Sessions.end}. */
+  async endSession(tenant: string, taskId: string): Promise<void> {
+    await this.#sessions.end(tenant, taskId);
+  }
+
   /** Writes what lies behind `written` so far; gives how much that is then. */
   writeInput(tenant: string, request: { id: string; data: Uint8Array; offset: number; close: boolean }): number {
     if (!isId(request.id))
