@@ -59,6 +59,7 @@ const variables = {
   DROVER_SANDBOX_SESSION_IDLE_MS: env.milliseconds({ min: 100, max: 86_400_000, default: 600_000 }),
   DROVER_SANDBOX_SHELL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: 120_000 }),
   DROVER_SANDBOX_MAX_SHELL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: 600_000 }),
+  DROVER_SANDBOX_SHELL_COMMANDS: env.text({ default: "", pattern: /^[^\s,]*(?:,[^\s,]+)*$/, allowed: "ls,cat,grep" }),
   DROVER_SANDBOX_BACKGROUND_MS: env.milliseconds({ min: 1, max: 86_400_000, default: 3_600_000 }),
   DROVER_WORKSPACE_MAX_BYTES: env.bytes({ min: 1024, default: 128 * 1024 ** 2 }),
   DROVER_WORKSPACE_MAX_FILE_BYTES: env.bytes({ min: 1024, max: 60 * 1024 ** 2, default: 32 * 1024 ** 2 }),
@@ -132,6 +133,7 @@ export function sessionsOf(config: Config): SessionSettings {
   return {
     most: config.DROVER_SANDBOX_SESSIONS,
     idleMs: config.DROVER_SANDBOX_SESSION_IDLE_MS,
+    commands: new Set(config.DROVER_SANDBOX_SHELL_COMMANDS.split(",").filter((name) => name !== "")),
     timeoutMs: config.DROVER_SANDBOX_SHELL_MS,
     maxTimeoutMs: config.DROVER_SANDBOX_MAX_SHELL_MS,
     backgroundMs: config.DROVER_SANDBOX_BACKGROUND_MS,

@@ -1,4 +1,5 @@
-import { type FieldViolation, invalidFields, isId } from "@drover/kernel";
+import { DroverError, type FieldViolation, invalidFields, isId } from "@drover/kernel";
+import { commandNames } from "../domain/command-guard.ts";
 
 /** A shell command that a caller asks for. */
 export interface ShellRequest {
@@ -12,11 +13,13 @@ export interface ShellRequest {
   readonly background: boolean;
 }
 
-/** Wall times of commands, ms. */
+/** Wall times of commands, ms, and the commands that may be used. */
 export interface ShellLimits {
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
   readonly backgroundMs: number;
+  /** Names that a command line may use; empty allows all. */
+  readonly commands: ReadonlySet<string>;
 }
 
 /** Linux takes at most 131,071 bytes in one argument. */
@@ -44,8 +47,17 @@ export function checkShellRequest(request: ShellRequest, limits: ShellLimits): n
     if (value.length > 32 * 1024) fault(`environment[${name}]`, `${value.length} characters`, "at most 32768");
   }
   if (faults.length > 0) throw invalidFields(faults);
+  checkNames(request.command, limits.commands);
   if (request.background) return Math.min(request.timeoutMs || limits.backgroundMs, limits.backgroundMs);
   return Math.min(request.timeoutMs || limits.timeoutMs, limits.maxTimeoutMs);
+}
+
+function checkNames(command: string, allowed: ReadonlySet<string>): void {
+  if (allowed.size === 0) return;
+  const refused = [...commandNames(command)].find((name) => !allowed.has(name));
+  if (refused === undefined) return;
+  const message = `The command ${shown(refused)} is not among those that are allowed: ${[...allowed].join(", ")}.`;
+  throw new DroverError("PERMISSION_DENIED", message, { reason: "COMMAND_NOT_ALLOWED" });
 }
 
 function shown(text: string): string {
