@@ -15,11 +15,14 @@ $(INSTALLED): package-lock.json
 	@touch $@
 
 # ---- Set-up
-.PHONY: setup docker base images
+.PHONY: setup docker gvisor base images
 setup: $(INSTALLED) ## Install the npm packages of the lock file where they are missing or outdated
 
 docker: ## Make sure a Docker daemon answers (installs one as root on Debian; DROVER_NO_INSTALL=1 forbids that)
 	@scripts/docker.sh
+
+gvisor: docker ## Make sure Docker knows the runtime runsc (installs and registers it as root on Debian)
+	@scripts/gvisor.sh
 
 base: docker ## Make the base image: pulled where a registry answers, bootstrapped elsewhere
 	@scripts/base-image.sh
@@ -69,7 +72,7 @@ $(VIEWER): $(shell find viewer proto/gen -type f -not -path '*/dist/*' -not -pat
 .PHONY: test test-it test-e2e browser bench
 test: check test-it test-e2e ## Everything, with all set-up: check, integration tests, end-to-end tests
 
-test-it: setup images ## Integration tests against real Postgres, NATS and Docker
+test-it: setup images gvisor ## Integration tests against real Postgres, NATS and Docker
 	npm run -s test:it
 
 test-e2e: setup images viewer browser ## The running suite, driven from outside

@@ -46,6 +46,7 @@ const wordsOfA = "the-words-of-tenant-a";
 const wellFormed: Readonly<Record<string, Record<string, unknown>>> = {
   SubmitTask: { prompt: "Read what is mine." },
   Run: { language: "bash", code: "ls", callId: newId() },
+  Start: { command: "ls", callId: newId() },
   PutFiles: { files: [{ path: "planted.txt", content: new Uint8Array([1]) }] },
   GetFiles: { paths: ["secret.txt"] },
   SearchFiles: { pattern: "." },
@@ -60,6 +61,7 @@ const otherwise: Readonly<Record<string, (answer: readonly Record<string, unknow
   ListExecutions: ([answer]) => expect(answer?.executions).toEqual([]),
   ListTraces: ([answer]) => expect(answer?.traces).toEqual([]),
   DeleteWorkspace: () => {},
+  EndSession: () => {},
   WatchTrace: (answers) => expect(answers.flatMap((answer) => answer.spans)).toEqual([]),
   AppendMessages: ([answer]) => expect(answer?.messages).toHaveLength(1),
   BuildContext: ([answer]) => expect(inspect(answer, { depth: null })).not.toContain(wordsOfA),
@@ -198,7 +200,10 @@ async function objectsOfA(suite: SuiteUnderTest): Promise<Ids> {
   );
   const callId = newId();
   const exec = connectClient(ExecService, suite.url, suite.apiKey);
-  for await (const _ of exec.run({ callId, language: "bash", code: `echo ${wordsOfA}` }));
+  let executionId = "";
+  for await (const { event } of exec.run({ callId, language: "bash", code: `echo ${wordsOfA}` })) {
+    if (event.case === "accepted") executionId = event.value.executionId;
+  }
   const documents = createClient(
     DocumentService,
     createGrpcTransport({ baseUrl: suite.url, interceptors: [withKey(suite.apiKey)] }),
@@ -222,6 +227,7 @@ async function objectsOfA(suite: SuiteUnderTest): Promise<Ids> {
     trace_id: task.traceId,
     span_id: (await spans())[0]?.spanId ?? "",
     call_id: callId,
+    execution_id: executionId,
     document_id: result.case === "document" ? result.value.id : "",
     pointer: messages.find((message) => message.spillPointer !== "")?.spillPointer ?? "",
   };

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 type collectRequest struct {
@@ -44,6 +45,9 @@ const (
 )
 
 const maxSkipReports = 100
+
+// clockGrain is more than the kernel's coarse clock needs between two file times.
+const clockGrain = 25 * time.Millisecond
 
 // collector walks the workspace after the last process of the phase is gone, so nothing moves
 // under it.
@@ -147,11 +151,20 @@ func (c *collector) regular(name string) error {
 		c.keep(name)
 		return c.skip(name, skipUnreadable)
 	}
-	c.seen[name], c.next[name] = true, current
+	c.seen[name], c.next[name] = true, current.unlessFresh()
 	if existed && known.sum == current.sum && known.size == current.size && known.exec == current.exec {
 		return nil
 	}
 	return c.put(name, file, current)
+}
+
+// unlessFresh makes a file that changed within the clock's grain be looked at again next time: a later
+// write could carry the same time.
+func (e entry) unlessFresh() entry {
+	if time.Since(time.Unix(e.ctime.Sec, e.ctime.Nsec)) < clockGrain {
+		e.inode = 0
+	}
+	return e
 }
 
 // keep leaves the host's version of a file in place when the new one cannot be taken over: a file

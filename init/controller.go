@@ -14,6 +14,8 @@ type controller struct {
 	procs *processes
 	out   *frameWriter
 	phase *phase
+	// commands are the phases of a session by their id.
+	commands map[uint32]*phase
 }
 
 // serve returns nil after SHUTDOWN and an error when the host went away or broke the protocol; the
@@ -38,7 +40,7 @@ func (c *controller) serve(in io.Reader) error {
 
 func (c *controller) handle(request frame) error {
 	switch request.kind {
-	case frameFile, frameFileData, frameRun, frameCollect:
+	case frameFile, frameFileData, frameRun, frameCollect, frameDelete:
 		if c.running() {
 			return c.refuse("BUSY", "a phase is running")
 		}
@@ -52,7 +54,21 @@ func (c *controller) handle(request frame) error {
 		if err := json.Unmarshal(request.payload, &kill); err != nil {
 			return err
 		}
-		c.procs.signal(syscall.Signal(kill.Signal))
+		if kill.ID == 0 {
+			c.procs.signal(syscall.Signal(kill.Signal))
+		} else if ph := c.command(kill.ID); ph != nil {
+			ph.kill(syscall.Signal(kill.Signal))
+		}
+		return nil
+	case frameInput:
+		return c.inputOf(request.payload, false)
+	case frameInputClose:
+		return c.inputOf(request.payload, true)
+	case framePause:
+		c.procs.pause()
+		return nil
+	case frameResume:
+		c.procs.resume()
 		return nil
 	}
 	return errors.New("unknown frame type")
@@ -70,6 +86,14 @@ func (c *controller) handleIdle(request frame) error {
 		}
 	case frameFileData:
 		if err := c.space.data(request.payload); err != nil {
+			return c.refuseFile(err)
+		}
+	case frameDelete:
+		var gone deleteRequest
+		if err := json.Unmarshal(request.payload, &gone); err != nil {
+			return err
+		}
+		if err := c.space.delete(gone.Path); err != nil {
 			return c.refuseFile(err)
 		}
 	case frameRun:
@@ -91,6 +115,9 @@ func (c *controller) run(payload []byte) error {
 	}
 	if len(request.Argv) == 0 {
 		return c.refuse("BAD_REQUEST", "argv is empty")
+	}
+	if request.ID != 0 {
+		return c.runBeside(request)
 	}
 	started, err := startPhase(request, c.procs, c.out)
 	c.phase = started

@@ -27,9 +27,12 @@ func newHost(t *testing.T) *host {
 		t.Fatal(err)
 	}
 	inRead, inWrite := io.Pipe()
-	outRead, outWrite := io.Pipe()
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	h := &host{t: t, to: &frameWriter{out: inWrite}, from: outRead, ended: make(chan error, 1), dir: dir}
-	c := &controller{space: space, procs: testProcesses, out: &frameWriter{out: outWrite}}
+	c := &controller{space: space, procs: testProcesses, out: &frameWriter{out: outWrite}, commands: map[uint32]*phase{}}
 	go func() { h.ended <- c.serve(inRead); outWrite.Close() }()
 	h.expect(frameReady)
 	return h

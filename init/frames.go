@@ -20,6 +20,13 @@ const (
 	frameCollect    = 0x07 // in: report the changes of the workspace; collectRequest
 	frameShutdown   = 0x08 // in: answer DONE and exit
 
+	// Session mode: phases with an id run beside each other, and files move while they run.
+	frameDelete     = 0x21 // in: remove a file; deleteRequest
+	framePause      = 0x22 // in: stop every process, so that files can be moved
+	frameResume     = 0x23 // in: let them go on
+	frameInput      = 0x24 // in: [id u32][bytes] for one phase; window as for STDIN
+	frameInputClose = 0x25 // in: [id u32]
+
 	frameReady      = 0x81 // out: first frame; readyReport
 	frameStarted    = 0x82 // out: the phase's program runs; startedReport
 	frameStdout     = 0x83 // out: raw
@@ -31,6 +38,10 @@ const (
 	frameDone       = 0x89 // out: last frame
 	frameFault      = 0x8a // out: the last request was refused; faultReport
 	frameStdinAck   = 0x8b // out: one STDIN frame was taken by the program or dropped
+
+	frameTaggedStdout = 0xa1 // out: [id u32][bytes]
+	frameTaggedStderr = 0xa2 // out: [id u32][bytes]
+	frameInputAck     = 0xa3 // out: [id u32]; one INPUT frame was taken or dropped
 )
 
 const (
@@ -107,6 +118,7 @@ type readyReport struct {
 }
 
 type startedReport struct {
+	ID    uint32 `json:"id,omitempty"`
 	Phase string `json:"phase"`
 }
 

@@ -40,7 +40,7 @@ func main() {
 	in, out := polled(0, "stdin"), polled(1, "stdout")
 	procs := &processes{}
 	procs.watchChildren()
-	host := &controller{space: space, procs: procs, out: &frameWriter{out: out}}
+	host := &controller{space: space, procs: procs, out: &frameWriter{out: out}, commands: map[uint32]*phase{}}
 	if host.serve(in) != nil {
 		os.Exit(exitHostGone)
 	}

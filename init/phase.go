@@ -5,24 +5,32 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
 
 type runRequest struct {
+	// ID other than 0 runs the phase beside others; its frames carry the id.
+	ID    uint32   `json:"id"`
 	Phase string   `json:"phase"`
 	Argv  []string `json:"argv"`
 	Env   []string `json:"env"`
 	Cwd   string   `json:"cwd"`
 	// DrainMs is how long output of processes that outlive the program is waited for.
 	DrainMs int `json:"drain_ms"`
+	// CPUMillis ends a phase that runs alone when its processes have used so much CPU time; 0 is no limit.
+	CPUMillis int64 `json:"cpu_ms"`
 }
 
 type killRequest struct {
-	Signal int `json:"signal"`
+	// ID of the phase that is meant; 0 is the one that runs alone.
+	ID     uint32 `json:"id"`
+	Signal int    `json:"signal"`
 }
 
 type exitReport struct {
+	ID    uint32 `json:"id,omitempty"`
 	Phase string `json:"phase"`
 	// Code is set when the program exited by itself, Signal when a signal ended it.
 	Code   *int `json:"code,omitempty"`
@@ -37,6 +45,10 @@ type exitReport struct {
 	OomKills int64 `json:"oom_kills"`
 	// Stray tells that processes were still there after the program and the drain time.
 	Stray bool `json:"stray"`
+	// CPUExceeded tells that it was killed because its CPU time was used up.
+	CPUExceeded bool `json:"cpu_exceeded,omitempty"`
+	// DiskFull tells that a place it can write to had no room left when it ended.
+	DiskFull bool `json:"disk_full,omitempty"`
 }
 
 const sweepLimit = 5 * time.Second
@@ -47,6 +59,10 @@ type phase struct {
 	out     *frameWriter
 	stdin   chan []byte // nil payload closes
 	over    chan struct{}
+	group   int
+	ended   chan struct{}
+
+	cpuExceeded atomic.Bool
 
 	output [2]*os.File
 	pumps  sync.WaitGroup
@@ -54,14 +70,19 @@ type phase struct {
 
 // startPhase returns nil after it has reported why the program could not be started.
 func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase, error) {
-	ph := &phase{request: request, procs: procs, out: out, stdin: make(chan []byte, stdinWindow+1), over: make(chan struct{})}
+	ph := &phase{request: request, procs: procs, out: out, stdin: make(chan []byte, stdinWindow+1),
+		over: make(chan struct{}), ended: make(chan struct{})}
 	theirs, ours, err := pipes()
 	if err != nil {
 		return nil, ph.failed(err)
 	}
 	oomBefore := oomKills()
 	began := time.Now()
-	group, exited, err := procs.start(request.Argv, &syscall.ProcAttr{
+	launch := procs.start
+	if request.ID != 0 {
+		launch = procs.startBeside
+	}
+	group, exited, err := launch(request.Argv, &syscall.ProcAttr{
 		Dir:   request.Cwd,
 		Env:   request.Env,
 		Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
@@ -76,28 +97,34 @@ func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase,
 		}
 		return nil, ph.failed(err)
 	}
-	if err := out.report(frameStarted, startedReport{Phase: request.Phase}); err != nil {
+	if err := out.report(frameStarted, startedReport{ID: request.ID, Phase: request.Phase}); err != nil {
 		return nil, err
 	}
+	ph.group = group
 	ph.output = [2]*os.File{ours[1], ours[2]}
 	ph.pumps.Add(2)
-	go ph.pump(ours[1], frameStdout)
-	go ph.pump(ours[2], frameStderr)
+	stdout, stderr := ph.streamFrames()
+	go ph.pump(ours[1], stdout)
+	go ph.pump(ours[2], stderr)
 	go ph.feed(ours[0])
-	go ph.finish(exited, group, began, oomBefore)
+	go ph.finish(exited, began, oomBefore)
+	if request.CPUMillis > 0 && request.ID == 0 {
+		go ph.watchCPU()
+	}
 	return ph, nil
 }
 
 func (ph *phase) failed(err error) error {
-	return ph.out.report(frameExit, exitReport{Phase: ph.request.Phase, Error: err.Error()})
+	return ph.out.report(frameExit, exitReport{ID: ph.request.ID, Phase: ph.request.Phase, Error: err.Error()})
 }
 
 func (ph *phase) pump(from *os.File, kind byte) {
 	defer ph.pumps.Done()
 	buffer := make([]byte, dataChunk)
+	tag := copy(buffer, ph.tag())
 	for {
-		n, err := from.Read(buffer)
-		if n > 0 && ph.out.write(kind, buffer[:n]) != nil {
+		n, err := from.Read(buffer[tag:])
+		if n > 0 && ph.out.write(kind, buffer[:tag+n]) != nil {
 			return
 		}
 		if err != nil {
@@ -123,7 +150,7 @@ func (ph *phase) feed(to *os.File) {
 				_, err := to.Write(payload)
 				broken = err != nil
 			}
-			if ph.out.write(frameStdinAck, nil) != nil {
+			if ph.acknowledge() != nil {
 				return
 			}
 		case <-ph.over:
@@ -132,9 +159,11 @@ func (ph *phase) feed(to *os.File) {
 	}
 }
 
-func (ph *phase) finish(exited <-chan syscall.WaitStatus, group int, began time.Time, oomBefore int64) {
+func (ph *phase) finish(exited <-chan syscall.WaitStatus, began time.Time, oomBefore int64) {
 	status := <-exited
+	close(ph.ended)
 	wall := time.Since(began)
+	full := diskFull(writable)
 	drained := make(chan struct{})
 	go func() { ph.pumps.Wait(); close(drained) }()
 	select {
@@ -142,17 +171,18 @@ func (ph *phase) finish(exited <-chan syscall.WaitStatus, group int, began time.
 	case <-time.After(time.Duration(ph.request.DrainMs) * time.Millisecond):
 	}
 	ph.procs.reap()
-	stray := everyProcess(0, group) == nil
-	if !ph.procs.sweep(group, sweepLimit) || os.Getpid() != 1 {
+	stray := ph.signalRest(0) == nil
+	if !ph.sweep(sweepLimit) || os.Getpid() != 1 {
 		// A process that could not be killed may hold the pipe for ever; the read is then cut.
 		ph.cutOutput()
 	}
 	// With every writer gone the pipes end, however slowly the host takes what they still hold.
 	<-drained
-	spent := ph.procs.used()
+	spent := ph.used()
 	report := exitReport{
-		Phase: ph.request.Phase, UserMicros: spent.userMicros, SystemMicros: spent.systemMicros,
+		ID: ph.request.ID, Phase: ph.request.Phase, UserMicros: spent.userMicros, SystemMicros: spent.systemMicros,
 		MaxRssBytes: spent.maxRssBytes, WallMicros: wall.Microseconds(), OomKills: oomKills() - oomBefore, Stray: stray,
+		CPUExceeded: ph.cpuExceeded.Load(), DiskFull: full,
 	}
 	if status.Signaled() {
 		number := int(status.Signal())

@@ -5,7 +5,6 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // usage adds up what every process of a phase used.
@@ -27,6 +26,7 @@ type processes struct {
 	main   int
 	exited chan syscall.WaitStatus
 	spent  usage
+	beside map[int]*child
 }
 
 // watchChildren reaps until the process ends. Every signal is received and dropped: a handled signal
@@ -71,6 +71,11 @@ func (p *processes) reap() {
 			return
 		}
 		p.spent.add(&used)
+		if c := p.beside[pid]; c != nil && c.running {
+			c.running = false
+			c.spent.add(&used)
+			c.exited <- status
+		}
 		if pid == p.main {
 			p.main = 0
 			p.exited <- status
@@ -88,18 +93,6 @@ func (p *processes) signal(number syscall.Signal) {
 	} else if main > 0 {
 		_ = syscall.Kill(-main, number)
 	}
-}
-
-// sweep kills until no process but this one is left, so that nothing of the phase holds a pipe,
-// writes a file or burns time after its end. It gives up after `limit`.
-func (p *processes) sweep(group int, limit time.Duration) bool {
-	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if everyProcess(syscall.SIGKILL, group) == syscall.ESRCH {
-			return true
-		}
-		p.reap()
-	}
-	return false
 }
 
 func (p *processes) used() usage {

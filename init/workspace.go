@@ -90,7 +90,7 @@ func (w *workspace) begin(header fileHeader) error {
 	if err := w.makeParents(path.Dir(header.Path)); err != nil {
 		return err
 	}
-	if info, err := w.root.Lstat(header.Path); err == nil && !info.IsDir() {
+	if _, err := w.root.Lstat(header.Path); err == nil {
 		if err := w.root.Remove(header.Path); err != nil {
 			return err
 		}
@@ -137,6 +137,18 @@ func (w *workspace) finishIfComplete() error {
 	w.summing.Sum(known.sum[:0])
 	w.base[w.header.Path] = known
 	return nil
+}
+
+// delete removes a file that the host's version does not have; one that is gone already is no error.
+func (w *workspace) delete(name string) error {
+	if err := checkPath(name); err != nil {
+		return err
+	}
+	delete(w.base, name)
+	if info, err := w.root.Lstat(name); err != nil || info.IsDir() {
+		return nil
+	}
+	return w.root.Remove(name)
 }
 
 func (w *workspace) makeParents(directory string) error {

@@ -1,5 +1,5 @@
 import type { ConnectRouter } from "@connectrpc/connect";
-import { OutputStream, Verdict } from "@drover/proto/sandbox/v1/exec";
+import { OutputStream, Phase, Verdict } from "@drover/proto/sandbox/v1/exec";
 import { ExecService, type RunRequest } from "@drover/proto/sandbox/v1/exec_service";
 import { expect, test } from "vitest";
 import { startDrover } from "./drover-process.ts";
@@ -55,4 +55,32 @@ test("exec --json has bytes as base64, and as text only where they are text", as
     stdout: { base64: bytes.toString("base64") },
     stderr: { base64: Buffer.from("warn\n").toString("base64"), text: "warn\n" },
   });
+});
+
+test("exec says what a compiler wrote on standard error, and --json has it apart", async () => {
+  const stderr = {
+    bytesSeen: 100n,
+    bytesKept: 12n,
+    head: Buffer.from("error\n"),
+    tail: Buffer.from("stop.\n"),
+    bytesDropped: 88n,
+  };
+  const execution = { verdict: Verdict.EXITED, exitCode: 1, phase: Phase.COMPILE, compile: { exitCode: 1, stderr } };
+  await using gateway = await startFakeGateway((router) =>
+    router.service(ExecService, {
+      async *run() {
+        yield { event: { case: "ended", value: { execution } } };
+      },
+    }),
+  );
+  const words = ["exec", "--lang", "c", "-", "--url", gateway.url];
+  const { code, stdout, stderr: said } = await startDrover(words, {}, "int main(").ended;
+  const output = "error\n\n[88 bytes are missing here]\nstop.\n";
+  expect([code, stdout.length, said]).toEqual([1, 0, output]);
+  const json = await startDrover([...words, "--json"], {}, "int main(").ended;
+  expect(JSON.parse(json.stdout.toString())).toMatchObject({
+    execution: { phase: "PHASE_COMPILE", compile: { exitCode: 1, stderr: { bytesDropped: "88" } } },
+    compiler: { text: output },
+  });
+  expect(json.stdout.toString()).not.toContain(Buffer.from("stop.\n").toString("base64"));
 });

@@ -99,8 +99,9 @@ async function checkSandbox(session: Session, options: CallOptions): Promise<Che
   const name = "code execution";
   try {
     const health = await session.client(ExecService).checkHealth({}, options);
+    const engine = health.daemonVersion === "" ? "no container engine" : `Docker ${health.daemonVersion}`;
     return health.ready
-      ? { name, ok: true, found: `ready: Docker ${health.daemonVersion}, isolation ${health.isolation}`, advice: "" }
+      ? { name, ok: true, found: `ready: ${engine}, isolation ${health.isolation}`, advice: "" }
       : { name, ok: false, found: health.problem, advice: health.advice };
   } catch (caught) {
     return failed(session, name, DroverError.from(caught));

@@ -55,10 +55,11 @@ export async function exec(session: Session, options: ExecOptions): Promise<numb
   );
   const request = { callId: newId(), language: options.language, code, stdin, arguments: [...options.arguments] };
   const execution = await follow(session, request, sink);
+  if (!session.json) await sayCompiler(terminal, execution);
   await sink.take("stdout", unseen(execution.stdout, sink.seen.stdout));
   await sink.take("stderr", unseen(execution.stderr, sink.seen.stderr));
   if (session.json) printJson(terminal, documentOf(execution, kept));
-  else sayDrops(terminal, execution);
+  else sayDrops(terminal, execution, sink.seen);
   return exitCodeOf(terminal, execution);
 }
 
@@ -114,22 +115,39 @@ function documentOf(execution: Execution, kept: Record<StreamName, Uint8Array[]>
     ...(facts !== undefined && facts.bytesDropped > 0n ? { tail: jsonBytes(facts.tail) } : {}),
   });
   const streams = { stdout: outputOf("stdout", stdout), stderr: outputOf("stderr", stderr) };
-  return { execution: jsonOf(ExecutionSchema, withoutBytes(execution)), ...streams };
+  const compiler = execution.compile === undefined ? {} : { compiler: jsonBytes(compilerOutput(execution)) };
+  return { execution: jsonOf(ExecutionSchema, withoutBytes(execution)), ...compiler, ...streams };
 }
 
 function withoutBytes(execution: Execution): Execution {
   const bare = clone(ExecutionSchema, execution);
-  for (const facts of [bare.stdout, bare.stderr]) {
+  for (const facts of [bare.stdout, bare.stderr, bare.compile?.stdout, bare.compile?.stderr]) {
     if (facts !== undefined) Object.assign(facts, { head: new Uint8Array(), tail: new Uint8Array() });
   }
   return bare;
 }
 
-function sayDrops(terminal: Terminal, { stdout, stderr }: Execution): void {
-  for (const [name, facts] of Object.entries({ stdout, stderr })) {
+/** What a compiler wrote, errors last; a line stands for what was dropped. */
+function compilerOutput({ compile }: Execution): Uint8Array {
+  const parts = [compile?.stdout, compile?.stderr].flatMap((facts) => {
+    if (facts === undefined) return [];
+    const gap = facts.bytesDropped === 0n ? "" : `\n[${countOf(facts.bytesDropped)} bytes are missing here]\n`;
+    return [facts.head, Buffer.from(gap), facts.tail];
+  });
+  return Buffer.concat(parts);
+}
+
+async function sayCompiler(terminal: Terminal, execution: Execution): Promise<void> {
+  const output = compilerOutput(execution);
+  if (output.length > 0) await terminal.writeBytes("stderr", output);
+}
+
+function sayDrops(terminal: Terminal, { stdout, stderr }: Execution, shown: Record<StreamName, number>): void {
+  for (const [name, facts] of [["stdout", stdout] as const, ["stderr", stderr] as const]) {
     if (facts === undefined || facts.bytesDropped === 0n) continue;
+    const missing = countOf(facts.bytesSeen - BigInt(shown[name]));
     terminal.complain(
-      `${name}: ${countOf(facts.bytesSeen)} bytes are over the output limit; --json also has the last ${countOf(facts.tail.length)}.`,
+      `[${missing} bytes of ${name} are missing: over the output limit; --json also has the last ${countOf(facts.tail.length)}]`,
     );
   }
 }

@@ -72,6 +72,7 @@ export const attr = {
   waitFor: "drover.wait.for",
   execLanguage: "drover.exec.language",
   execPhase: "drover.exec.phase",
+  execPool: "drover.exec.pool",
   execExitCode: "drover.exec.exit_code",
   execOutcome: "drover.exec.outcome",
   execPeakBytes: "drover.exec.peak_memory_bytes",

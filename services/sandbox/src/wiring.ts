@@ -1,37 +1,42 @@
-import { type Bus, connectNats } from "@drover/bus";
-import { systemClock as clock, DroverError } from "@drover/kernel";
+import type { Bus } from "@drover/bus";
+import { systemClock as clock } from "@drover/kernel";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
-import {
-  createLogger,
-  createMetrics,
-  type Environment,
-  type Logger,
-  type RunningService,
-  startAdminServer,
-} from "@drover/runtime";
+import { createLogger, createMetrics, type Environment, type RunningService, startAdminServer } from "@drover/runtime";
 import { createTracer } from "@drover/tracing";
 import { listenForCancels } from "./api/cancel-listener.ts";
 import { execService } from "./api/exec-service.ts";
+import { shellService } from "./api/shell-service.ts";
 import { workspaceService } from "./api/workspace-service.ts";
 import { Admission } from "./application/admission.ts";
 import { CancelTask } from "./application/cancel-task.ts";
 import { ChangeCollector } from "./application/change-collector.ts";
-import { CheckEngine } from "./application/check-engine.ts";
-import { Executions } from "./application/executions.ts";
 import { LiveRuns } from "./application/live-runs.ts";
+import { openExec } from "./application/open-exec.ts";
+import { openPool } from "./application/open-pool.ts";
 import { Reaper } from "./application/reaper.ts";
-import { RunProgram } from "./application/run-program.ts";
 import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
-import { instanceOf, limitPolicyOf, readConfig, runSettingsOf, workspaceLimitsOf } from "./config.ts";
-import { imageOf, languages } from "./domain/language.ts";
-import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
+import {
+  admissionLimitsOf,
+  instanceOf,
+  languagesOf,
+  limitPolicyOf,
+  readConfig,
+  runSettingsOf,
+  sessionsOf,
+  workspaceLimitsOf,
+} from "./config.ts";
+import { imageOf } from "./domain/language.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
+import { openBus } from "./infrastructure/open-bus.ts";
+import { policyVersion } from "./infrastructure/policy-version.ts";
+import { poolMetrics } from "./infrastructure/pool-metrics.ts";
 import { runMetrics } from "./infrastructure/run-metrics.ts";
 import { sha256 as digest } from "./infrastructure/sha256.ts";
 import { openStores } from "./infrastructure/store/open-stores.ts";
+import { openBackend } from "./open-backend.ts";
 
 const service = "sandbox";
 
@@ -48,19 +53,24 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const metrics = createMetrics(service);
   await using started = new AsyncDisposableStack();
   const instance = instanceOf(config);
-  const retentionDays = config.DROVER_SANDBOX_RETENTION_DAYS;
-  const stores = started.use(await openStores({ url, poolMax, logger }, instance, retentionDays));
+  const stores = started.use(
+    await openStores({ url, poolMax, logger }, instance, config.DROVER_SANDBOX_RETENTION_DAYS),
+  );
   const { database, executions, workspaces, ledger } = stores;
-  const bus = shared.bus ?? started.use(await connect(config.NATS_URL, logger));
+  const bus = shared.bus ?? started.use(await openBus(config.NATS_URL, service, logger));
   const tracer = started.use(createTracer({ service, bus, logger }));
 
-  const imagePrefix = config.DROVER_SANDBOX_IMAGE_PREFIX;
-  const images = languages.map((language) => imageOf(language, imagePrefix));
-  const runtime = config.DROVER_SANDBOX_RUNTIME;
-  const engine = new DockerEngine({ host: config.DOCKER_HOST, owner: instance.owner, runtime, images });
+  const { DROVER_SANDBOX_IMAGE_PREFIX: imagePrefix, DROVER_SANDBOX_RUNTIME: runtime } = config;
+  const languages = languagesOf(config);
+  const images = new Map(languages.map((language) => [language.name, imageOf(language, imagePrefix)]));
+  const { owner } = instance;
+  const policy = limitPolicyOf(config);
+  const guarded = started.use(openBackend(config, { owner, images, limits: policy.defaults, clock, log: logger }));
+  const pool = { owner, images, policy, clock, log: logger, metrics: poolMetrics(metrics) };
+  const engine = started.use(openPool(config, guarded, pool));
   const live = new LiveRuns();
   const space = workspaceLimitsOf(config);
-  const runs = new RunProgram({
+  const setup = {
     engine,
     executions,
     workspaces,
@@ -71,12 +81,12 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     log: logger,
     metrics: runMetrics(metrics),
     collector: new ChangeCollector(workspaces, executions, space, clock, logger),
-    admission: new Admission(config.DROVER_SANDBOX_MAX_RUNS, config.DROVER_SANDBOX_MAX_WAITING),
-    policy: limitPolicyOf(config),
-    settings: runSettingsOf(config),
-  });
-
-  const exec = { runs, executions: new Executions(executions), engine: new CheckEngine(engine, imagePrefix) };
+    admission: new Admission(admissionLimitsOf(config), clock),
+    policy,
+    languages,
+    settings: runSettingsOf(config, policyVersion(policy, languages, runtime)),
+  };
+  const exec = started.use(openExec({ ...setup, space, sessions: sessionsOf(config), compile: linearPattern }));
   const files = new Workspaces(workspaces, space, digest);
   const search = new SearchFiles(workspaces, linearPattern);
 
@@ -97,12 +107,13 @@ export async function startSandbox(environment: Environment, shared: SharedParts
       metrics,
       graceMs,
       routes: (router) => {
-        router.service(ExecService, execService(exec));
+        router.service(ExecService, { ...execService(exec), ...shellService(exec) });
         router.service(WorkspaceService, workspaceService(files, search));
       },
     }),
   );
-  const ready = { postgres: (signal: AbortSignal) => database.ping(signal), bus: () => bus.healthy() };
+  const isolation = () => guarded.reached;
+  const ready = { postgres: (signal: AbortSignal) => database.ping(signal), bus: () => bus.healthy(), isolation };
   const admin = started.use(await startAdminServer({ listen: config.DROVER_ADMIN_LISTEN, metrics, logger, ready }));
   server.setServing(true);
   started.defer(() => {
@@ -112,9 +123,4 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const parts = started.move();
   const dispose = () => parts.disposeAsync();
   return { name: service, address: server.address, adminAddress: admin.address, [Symbol.asyncDispose]: dispose };
-}
-
-async function connect(url: string | undefined, logger: Logger): Promise<Bus> {
-  if (url === undefined) throw new DroverError("FAILED_PRECONDITION", "NATS_URL is required: no bus was given.");
-  return await connectNats({ url, logger, name: service });
 }

@@ -12,9 +12,9 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  expect(await sandbox.containers()).toEqual([]);
   expect((await sandbox.run("bash", "echo still fine")).stdout.toString()).toBe("still fine\n");
   await sandbox[Symbol.asyncDispose]();
+  expect(await sandbox.containers()).toEqual([]);
 });
 
 const as = () => sandbox.as(sandbox.tenant);

@@ -6,6 +6,7 @@ import { createClient } from "@connectrpc/connect";
 import { newId } from "@drover/kernel";
 import { Verdict } from "@drover/proto/sandbox/v1/exec";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
+import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
 import { freshDatabase } from "@drover/testkit";
 import Docker from "dockerode";
@@ -92,12 +93,14 @@ test("an image that is missing is a precondition that names the command, and the
   const health = await sandbox.exec.checkHealth({}, sandbox.as(sandbox.tenant));
   expect(health).toMatchObject({ ready: false, advice: "Run `make images`." });
   const { languages } = await sandbox.exec.listLanguages({}, sandbox.as(sandbox.tenant));
-  expect(languages.map(({ name, available }) => [name, available])).toEqual([
-    ["python", false],
-    ["javascript", false],
-    ["bash", false],
-  ]);
+  const names = ["python", "javascript", "typescript", "bash", "c", "cpp", "go", "rust", "java"];
+  expect(languages.map(({ name, available }) => [name, available])).toEqual(names.map((name) => [name, false]));
 });
+
+async function containersOf(instance: string) {
+  const found = await new Docker().listContainers({ all: true, filters: { label: ["drover.service=sandbox"] } });
+  return found.filter(({ Labels }) => Labels["drover.owner"]?.startsWith(`${instance}/`));
+}
 
 test("a service that is killed leaves no container, and its runs end as lost after its restart", async () => {
   await using stack = new AsyncDisposableStack();
@@ -113,6 +116,7 @@ test("a service that is killed leaves no container, and its runs end as lost aft
     DROVER_ADMIN_LISTEN: "127.0.0.1:0",
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_SANDBOX_INSTANCE: instance,
+    DROVER_SANDBOX_POOL_MIN: "bash=2",
   };
   const start = async () => {
     const child = spawn(process.execPath, [fileURLToPath(new URL("../src/main.ts", import.meta.url))], {
@@ -129,8 +133,9 @@ test("a service that is killed leaves no container, and its runs end as lost aft
     throw new Error(`The service did not start: ${text}`);
   };
   const minter = await createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
-  const clientOf = (address: string) =>
-    createClient(ExecService, stack.use(createRpcTransport({ addresses: address, audience: "sandbox", minter })));
+  const transportTo = (address: string) =>
+    stack.use(createRpcTransport({ addresses: address, audience: "sandbox", minter }));
+  const clientOf = (address: string) => createClient(ExecService, transportTo(address));
   const call = () => ({ contextValues: actingAs({ tenant: "t", subject: "s", scopes: ["exec:run", "exec:read"] }) });
   const first = await start();
   const callId = newId();
@@ -142,9 +147,16 @@ test("a service that is killed leaves no container, and its runs end as lost aft
   })();
   const failed = expect(lost).rejects.toMatchObject({ code: "UNAVAILABLE" });
   await running.promise;
+  const workspaces = createClient(WorkspaceService, transportTo(first.address));
+  const workspaceId = (await workspaces.createWorkspace({}, call())).workspace?.id ?? "";
+  const command = { callId: newId(), taskId: newId(), workspaceId, command: "sleep 60", background: true };
+  await clientOf(first.address).start(command, call());
+  const dead = (await containersOf(instance)).map(({ Id }) => Id);
+  expect(dead.length).toBeGreaterThanOrEqual(2);
   first.child.kill("SIGKILL");
   await failed;
-  const client = clientOf((await start()).address);
+  const second = await start();
+  const client = clientOf(second.address);
   const execution = await vi.waitFor(
     async () => {
       const found = (await client.getExecution({ key: { case: "callId", value: callId } }, call())).execution;
@@ -154,9 +166,11 @@ test("a service that is killed leaves no container, and its runs end as lost aft
     { timeout: 10_000, interval: 100 },
   );
   expect(execution?.message).toContain("restarted");
-  const label = [`drover.run=${execution?.id}`];
-  await vi.waitFor(
-    async () => expect(await new Docker().listContainers({ all: true, filters: { label } })).toEqual([]),
-    { timeout: 20_000, interval: 200 },
-  );
+  const again = await client.start(command, call());
+  expect(again).toMatchObject({ existing: true, execution: { verdict: Verdict.INFRA_LOST } });
+  const left = async () => (await containersOf(instance)).filter(({ Id }) => dead.includes(Id));
+  await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: 10_000, interval: 200 });
+  second.child.kill("SIGTERM");
+  await once(second.child, "exit");
+  expect(await containersOf(instance)).toEqual([]);
 });

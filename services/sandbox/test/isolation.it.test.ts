@@ -7,8 +7,8 @@ beforeAll(async () => {
   sandbox = await startUnderTest();
 });
 afterAll(async () => {
-  expect(await sandbox.containers()).toEqual([]);
   await sandbox[Symbol.asyncDispose]();
+  expect(await sandbox.containers()).toEqual([]);
 });
 
 const output = async (code: string) => (await sandbox.run("bash", code)).stdout.toString();

@@ -9,8 +9,8 @@ beforeAll(async () => {
   sandbox = await startUnderTest();
 });
 afterAll(async () => {
-  expect(await sandbox.containers()).toEqual([]);
   await sandbox[Symbol.asyncDispose]();
+  expect(await sandbox.containers()).toEqual([]);
 });
 
 const gone = () =>

@@ -13,14 +13,21 @@ import Docker from "dockerode";
 import { startSandbox } from "../src/wiring.ts";
 
 /** What a test says of a run; the rest has defaults. */
-interface RunOptions {
+export interface RunOptions {
   readonly callId?: string;
   readonly taskId?: string;
   readonly stdin?: Uint8Array;
   readonly arguments?: string[];
   readonly environment?: Record<string, string>;
   readonly files?: { path: string; content: Uint8Array; executable?: boolean }[];
-  readonly limits?: { wallMs?: number; memoryBytes?: number; processes?: number; outputBytes?: number };
+  readonly limits?: {
+    wallMs?: number;
+    compileMs?: number;
+    cpuMs?: number;
+    memoryBytes?: number;
+    processes?: number;
+    outputBytes?: number;
+  };
   readonly workspaceId?: string;
   readonly signal?: AbortSignal;
   readonly tenant?: string;
@@ -28,7 +35,7 @@ interface RunOptions {
 }
 
 /** A run as a test looks at it: the stream put together, and the execution of its last message. */
-interface RunSeen {
+export interface RunSeen {
   readonly execution: Execution;
   readonly existing: boolean;
   readonly stdout: Buffer;
@@ -68,6 +75,7 @@ export async function startUnderTest(extra: Record<string, string> = {}): Promis
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_SHUTDOWN_GRACE_MS: "4000",
     DROVER_SANDBOX_REAP_MS: "1000",
+    DROVER_SANDBOX_POOL_MAX: "0",
     DROVER_SANDBOX_INSTANCE: `test-${randomUUID()}`,
     ...extra,
   };
@@ -141,16 +149,21 @@ function requestOf(options: RunOptions & { language: string; code: string }) {
     callId = newId(),
     ...rest
   } = options;
-  const wallMs = limits.wallMs ?? 0;
   return {
     ...rest,
     callId,
     files: files.map((file) => ({ executable: false, ...file })),
     limits: {
-      wallTime: { seconds: BigInt(Math.floor(wallMs / 1000)), nanos: (wallMs % 1000) * 1e6 },
+      wallTime: durationOf(limits.wallMs),
+      compileTime: durationOf(limits.compileMs),
+      cpuTime: durationOf(limits.cpuMs),
       memoryBytes: BigInt(limits.memoryBytes ?? 0),
       processes: limits.processes ?? 0,
       outputBytes: BigInt(limits.outputBytes ?? 0),
     },
   };
+}
+
+function durationOf(ms = 0) {
+  return { seconds: BigInt(Math.floor(ms / 1000)), nanos: (((ms % 1000) + 1000) % 1000) * 1e6 };
 }

@@ -8,8 +8,8 @@ beforeAll(async () => {
   sandbox = await startUnderTest({ DROVER_WORKSPACE_MAX_FILES: "8", DROVER_WORKSPACE_MAX_BYTES: "1MiB" });
 });
 afterAll(async () => {
-  expect(await sandbox.containers()).toEqual([]);
   await sandbox[Symbol.asyncDispose]();
+  expect(await sandbox.containers()).toEqual([]);
 });
 
 const as = () => sandbox.as(sandbox.tenant);

@@ -221,4 +221,6 @@ export interface ToolBox {
 /** Makes the workspace of a task; again gives the same one. */
 export interface Workspaces {
   create(scope: CallScope, signal: AbortSignal): Promise<string>;
+  /** Ends the containers in which the task's commands ran; the files stay. */
+  release(scope: CallScope, signal: AbortSignal): Promise<void>;
 }

@@ -101,7 +101,7 @@ function partsOf(record: FakeRecord, execute: Tool["execute"]): RunParts {
         });
       },
     },
-    workspaces: { create: async () => newId() },
+    workspaces: { create: async () => newId(), release: async () => undefined },
     tools: {
       specs: [tool.spec],
       resolve: (name, args) =>

@@ -10,6 +10,9 @@ import { type CallParts, runCalls } from "./run-calls.ts";
 import type { RunControl } from "./run-control.ts";
 import { type SessionParts, TaskSession } from "./task-session.ts";
 
+/** How long the end of a task's containers is waited for. */
+const releaseMs = 5_000;
+
 /** What working on a task needs. */
 export interface RunParts extends SessionParts, AskParts, CallParts, EndParts {
   readonly onFault: (fault: unknown, what: string) => void;
@@ -33,6 +36,7 @@ export async function runTask(parts: RunParts, claim: Claim, control: RunControl
     await workOn(parts, session);
     if (!isTerminal(session.task.state)) return "give_back";
     if (session.task.state !== "SUCCEEDED") await sayFarewell(parts, session);
+    await release(parts, session);
     return "ended";
   } catch (error) {
     if (isStop(error, "LEASE_LOST")) return "give_back";
@@ -40,6 +44,13 @@ export async function runTask(parts: RunParts, claim: Claim, control: RunControl
   } finally {
     session.closeSpans();
   }
+}
+
+/** A session that cannot be ended now ends by itself when it was idle for long. */
+async function release(parts: RunParts, session: TaskSession): Promise<void> {
+  if (session.task.workspaceId === undefined) return;
+  const signal = AbortSignal.timeout(releaseMs);
+  await parts.workspaces.release(session.scope(session.root), signal).catch(() => undefined);
 }
 
 async function workOn(parts: RunParts, session: TaskSession): Promise<void> {

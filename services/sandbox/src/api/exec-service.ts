@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { invalidField } from "@drover/kernel";
 import { type Limits as LimitsMessage, OutputStream } from "@drover/proto/sandbox/v1/exec";
@@ -28,7 +29,7 @@ export interface ExecParts {
 export function execService(parts: ExecParts): Partial<ServiceImpl<typeof ExecService>> {
   return {
     async *run(message, context) {
-      const caller = { tenant: callerOf(context).tenant, trace: traceOf(context) };
+      const caller = { tenant: callerOf(context).tenant, trace: traceOf(context), deadlineMs: context.timeoutMs() };
       const { existing, events } = await parts.runs.start(caller, runRequest(message), context.signal);
       let sequence = 0n;
       for await (const event of events) yield { sequence: ++sequence, event: eventMessage(event, existing) };
@@ -51,8 +52,8 @@ export function execService(parts: ExecParts): Partial<ServiceImpl<typeof ExecSe
       };
     },
     async checkHealth(_request, context) {
-      const { ready, problem, advice, version } = await parts.engine.health(context.signal);
-      return { ready, problem, advice, isolation: "hardened", daemonVersion: version };
+      const { ready, problem, advice, version, isolation } = await parts.engine.health(context.signal);
+      return { ready, problem, advice, isolation: isolation ?? "", daemonVersion: version };
     },
   };
 }
@@ -93,12 +94,17 @@ function runRequest(message: RunRequestMessage): RunRequest {
 }
 
 function limitsOf(message: LimitsMessage | undefined): Limits {
-  const wall = message?.wallTime;
   return {
-    wallMs: wall === undefined ? 0 : Number(wall.seconds) * 1000 + Math.trunc(wall.nanos / 1e6),
+    wallMs: millisecondsOf(message?.wallTime),
     memoryBytes: Number(message?.memoryBytes ?? 0n),
     cpuMillis: message?.cpuMillis ?? 0,
     processes: message?.processes ?? 0,
     outputBytes: Number(message?.outputBytes ?? 0n),
+    compileMs: millisecondsOf(message?.compileTime),
+    cpuTimeMs: millisecondsOf(message?.cpuTime),
   };
+}
+
+function millisecondsOf(duration: Duration | undefined): number {
+  return duration === undefined ? 0 : Number(duration.seconds) * 1000 + Math.trunc(duration.nanos / 1e6);
 }

@@ -10,10 +10,15 @@ import {
   LimitsSchema,
   type OutputFacts as OutputFactsMessage,
   OutputFactsSchema,
+  Phase,
+  type PhaseResult as PhaseResultMessage,
+  PhaseResultSchema,
+  type PhaseTimes as PhaseTimesMessage,
+  PhaseTimesSchema,
   Verdict as VerdictMessage,
 } from "@drover/proto/sandbox/v1/exec";
 import type { ChangeOutcome } from "../domain/change-set.ts";
-import type { Execution } from "../domain/execution.ts";
+import type { Execution, PhaseResult, PhaseTimes } from "../domain/execution.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { OutputFacts } from "../domain/output-cap.ts";
 import type { Verdict } from "../domain/verdict.ts";
@@ -22,6 +27,7 @@ const verdicts: Readonly<Record<Verdict, VerdictMessage>> = {
   EXITED: VerdictMessage.EXITED,
   SIGNALED: VerdictMessage.SIGNALED,
   TIMEOUT_WALL: VerdictMessage.TIMEOUT_WALL,
+  TIMEOUT_CPU: VerdictMessage.TIMEOUT_CPU,
   OOM: VerdictMessage.OOM,
   OUTPUT_LIMIT: VerdictMessage.OUTPUT_LIMIT,
   DISK_LIMIT: VerdictMessage.DISK_LIMIT,
@@ -67,6 +73,8 @@ export function limitsMessage(limits: Limits): LimitsMessage {
     cpuMillis: limits.cpuMillis,
     processes: limits.processes,
     outputBytes: BigInt(limits.outputBytes),
+    compileTime: durationOf(limits.compileMs ?? 0),
+    cpuTime: durationOf(limits.cpuTimeMs ?? 0),
   });
 }
 
@@ -78,6 +86,11 @@ function addResult(message: ExecutionMessage, { result }: Execution): void {
   message.signal = outcome.signal;
   message.killedBy = outcome.killedBy;
   message.message = outcome.message;
+  message.phase = outcome.phase === "compile" ? Phase.COMPILE : Phase.RUN;
+  message.imageDigest = result.imageDigest ?? "";
+  message.policyVersion = result.policyVersion ?? "";
+  if (result.times !== undefined) message.phaseTimes = timesMessage(result.times);
+  if (result.compile !== undefined) message.compile = phaseMessage(result.compile);
   message.oomSeen = result.oomSeen;
   message.stdout = outputMessage(result.stdout);
   message.stderr = outputMessage(result.stderr);
@@ -88,6 +101,29 @@ function addResult(message: ExecutionMessage, { result }: Execution): void {
   message.changes = result.changes.map(({ path, kind, size, reason }) =>
     create(FileChangeSchema, { path, kind: changeKinds[kind], sizeBytes: BigInt(size), skippedReason: reason }),
   );
+}
+
+function timesMessage({ queue, start, inject, compile, run, collect }: PhaseTimes): PhaseTimesMessage {
+  return create(PhaseTimesSchema, {
+    queue: durationOf(queue),
+    start: durationOf(start),
+    inject: durationOf(inject),
+    compile: durationOf(compile),
+    run: durationOf(run),
+    collect: durationOf(collect),
+  });
+}
+
+function phaseMessage({ exitCode, signal, stdout, stderr, usage }: PhaseResult): PhaseResultMessage {
+  return create(PhaseResultSchema, {
+    ...(exitCode === undefined ? {} : { exitCode }),
+    signal,
+    stdout: outputMessage(stdout),
+    stderr: outputMessage(stderr),
+    wallTime: durationOf(usage.wallMs),
+    cpuTime: durationOf(usage.cpuMs),
+    peakMemoryBytes: BigInt(Math.round(usage.peakMemoryBytes)),
+  });
 }
 
 function stateOf(execution: Execution): ExecutionState {

@@ -1,4 +1,22 @@
-import { DroverError } from "@drover/kernel";
+import { type Clock, DroverError } from "@drover/kernel";
+
+/** How much may run and wait at once. */
+export interface AdmissionLimits {
+  readonly slots: number;
+  /** Sum of the memory limits of all that runs. */
+  readonly memoryBytes: number;
+  readonly queue: number;
+  /** Of the queue, what one tenant may take. */
+  readonly queuePerTenant: number;
+}
+
+/** Who wants to run, and how large. */
+export interface AdmissionRequest {
+  readonly tenant: string;
+  readonly memoryBytes: number;
+  /** Milliseconds until the caller gives up; undefined where it never does. */
+  readonly deadlineMs: number | undefined;
+}
 
 /** A place among the runs or in the queue. */
 export interface Place {
@@ -8,47 +26,128 @@ export interface Place {
   leave(): void;
 }
 
-/** At most `slots` runs at once, at most `queue` waiting in order of arrival. */
-export class Admission {
-  readonly #slots: number;
-  readonly #queue: number;
-  readonly #waiting: (() => void)[] = [];
-  #used = 0;
+interface Waiting {
+  readonly memoryBytes: number;
+  begin(): void;
+}
 
-  constructor(slots: number, queue: number) {
-    this.#slots = slots;
-    this.#queue = queue;
+const leastRetryMs = 250;
+const mostRetryMs = 30_000;
+/** Weight of the newest run in the mean of how long runs take. */
+const newest = 0.2;
+
+/**
+ * Lets runs begin while there is a slot and memory in the budget. Those that wait are taken in turns, one of
+ * each tenant, each tenant's own in order of arrival; a large one is not passed by smaller ones, so that it is
+ * never starved.
+ */
+export class Admission {
+  readonly #limits: AdmissionLimits;
+  readonly #clock: Clock;
+  /** Tenants in the order of their turns; a tenant without a waiting run is not in it. */
+  readonly #queues = new Map<string, Waiting[]>();
+  #running = 0;
+  #memory = 0;
+  #waiting = 0;
+  #meanMs = 1000;
+
+  constructor(limits: AdmissionLimits, clock: Clock) {
+    this.#limits = limits;
+    this.#clock = clock;
   }
 
-  /** Takes a place at once; RESOURCE_EXHAUSTED where there is none. Whoever has one is never refused later. */
-  claim(): Place {
-    const begin = Promise.withResolvers<void>();
-    if (this.#used < this.#slots) {
-      this.#used++;
-      begin.resolve();
-    } else if (this.#waiting.length < this.#queue) {
-      this.#waiting.push(begin.resolve);
-    } else {
-      const message = `${this.#used} runs are running and ${this.#waiting.length} are waiting; try again later.`;
-      throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "TOO_MANY_RUNS", retryAfterMs: 1000 });
+  /**
+   * Takes a place at once. RESOURCE_EXHAUSTED, with a time after which to try again, where the queue is full, the
+   * tenant has its share of it, or the caller would give up before its turn. Whoever has a place is never refused later.
+   */
+  claim(request: AdmissionRequest): Place {
+    const { tenant, memoryBytes } = request;
+    if (memoryBytes > this.#limits.memoryBytes) {
+      const message = `The run may use ${memoryBytes} bytes of memory; all runs together have ${this.#limits.memoryBytes}.`;
+      throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "OVER_MEMORY_BUDGET" });
     }
+    const turn = Promise.withResolvers<void>();
+    let beganMs: number | undefined;
+    const begin = () => {
+      beganMs = this.#clock.monotonicMs();
+      turn.resolve();
+    };
+    const entry = { memoryBytes, begin };
+    if (this.#waiting === 0 && this.#fits(memoryBytes)) this.#begin(entry);
+    else this.#enqueue(entry, request);
     let left = false;
     return {
-      turn: (signal) => orAbort(begin.promise, signal),
+      turn: (signal) => orAbort(turn.promise, signal),
       leave: () => {
         if (left) return;
         left = true;
-        const index = this.#waiting.indexOf(begin.resolve);
-        if (index >= 0) this.#waiting.splice(index, 1);
-        else this.#pass();
+        if (beganMs === undefined) this.#forget(tenant, entry);
+        else this.#end(memoryBytes, this.#clock.monotonicMs() - beganMs);
+        this.#next();
       },
     };
   }
 
-  #pass(): void {
-    const next = this.#waiting.shift();
-    if (next === undefined) this.#used--;
-    else next();
+  #fits(memoryBytes: number): boolean {
+    return this.#running < this.#limits.slots && this.#memory + memoryBytes <= this.#limits.memoryBytes;
+  }
+
+  #begin(entry: Waiting): void {
+    this.#running++;
+    this.#memory += entry.memoryBytes;
+    entry.begin();
+  }
+
+  #end(memoryBytes: number, tookMs: number): void {
+    this.#running--;
+    this.#memory -= memoryBytes;
+    this.#meanMs += (tookMs - this.#meanMs) * newest;
+  }
+
+  #enqueue(entry: Waiting, { tenant, deadlineMs }: AdmissionRequest): void {
+    const { queue, queuePerTenant, slots } = this.#limits;
+    const mine = this.#queues.get(tenant) ?? [];
+    const waitMs = ((this.#waiting + 1) * this.#meanMs) / Math.min(slots, Math.max(1, this.#running));
+    const retryAfterMs = Math.round(Math.min(mostRetryMs, Math.max(leastRetryMs, waitMs)));
+    const refuse = (reason: string, message: string): never => {
+      throw new DroverError("RESOURCE_EXHAUSTED", message, { reason, retryAfterMs });
+    };
+    if (this.#waiting >= queue) {
+      refuse("TOO_MANY_RUNS", `${this.#running} runs are running and ${this.#waiting} are waiting; try again later.`);
+    }
+    if (mine.length >= queuePerTenant) {
+      refuse("TOO_MANY_RUNS", `${mine.length} runs of this tenant are waiting; try again later.`);
+    }
+    if (deadlineMs !== undefined && deadlineMs < waitMs) {
+      refuse(
+        "DEADLINE_TOO_SOON",
+        `The call ends in ${Math.round(deadlineMs)} ms and its turn comes in about ${retryAfterMs}.`,
+      );
+    }
+    this.#queues.set(tenant, mine);
+    mine.push(entry);
+    this.#waiting++;
+  }
+
+  #forget(tenant: string, entry: Waiting): void {
+    const mine = this.#queues.get(tenant) ?? [];
+    mine.splice(mine.indexOf(entry), 1);
+    if (mine.length === 0) this.#queues.delete(tenant);
+    this.#waiting--;
+  }
+
+  #next(): void {
+    for (;;) {
+      const [head] = this.#queues;
+      if (head === undefined) return;
+      const [tenant, mine] = head;
+      const [entry] = mine;
+      if (entry === undefined || !this.#fits(entry.memoryBytes)) return;
+      this.#forget(tenant, entry);
+      // A tenant that goes on waiting goes to the end of the line.
+      if (this.#queues.delete(tenant)) this.#queues.set(tenant, mine);
+      this.#begin(entry);
+    }
   }
 }
 

@@ -54,15 +54,7 @@ export class ChangeCollector {
     const changes: Change[] = [];
     const skipped: ChangeOutcome[] = [];
     try {
-      await container.collect(this.#limits, async (found) => {
-        if (found.kind === "skip") return void skipped.push(skip(found.path, found.reason));
-        const fault = pathFault(found.path);
-        if (fault !== undefined) return void skipped.push(skip(found.path, fault));
-        const tooLarge = this.#tooLarge(found);
-        if (tooLarge !== undefined) return void skipped.push(skip(found.path, tooLarge));
-        signal.throwIfAborted();
-        changes.push(await this.#kept(execution.tenant, found));
-      });
+      await this.collect(execution.tenant, container, signal, changes, skipped);
       if (signal.aborted) return undefined;
       if (changes.length === 0) return { workspaceVersionAfter: 0, changes: skipped };
       const commit = await this.#patiently(() =>
@@ -83,6 +75,25 @@ export class ChangeCollector {
       const lost = changes.map((change) => skip(pathOf(change), failure.message));
       return { workspaceVersionAfter: 0, changes: [...lost, ...skipped, skip("", failure.message)] };
     }
+  }
+
+  /** Adds what changed since the last time to `changes`, what cannot be taken over to `skipped`. */
+  async collect(
+    tenant: string,
+    container: Container,
+    signal: AbortSignal,
+    changes: Change[],
+    skipped: ChangeOutcome[],
+  ): Promise<void> {
+    await container.collect(this.#limits, async (found) => {
+      if (found.kind === "skip") return void skipped.push(skip(found.path, found.reason));
+      const fault = pathFault(found.path);
+      if (fault !== undefined) return void skipped.push(skip(found.path, fault));
+      const tooLarge = this.#tooLarge(found);
+      if (tooLarge !== undefined) return void skipped.push(skip(found.path, tooLarge));
+      signal.throwIfAborted();
+      changes.push(await this.#kept(tenant, found));
+    });
   }
 
   /** What the commit came to whose answer was lost on its way. */

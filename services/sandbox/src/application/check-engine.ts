@@ -1,5 +1,5 @@
-import { imageOf, type Language, languages } from "../domain/language.ts";
-import type { ContainerEngine, EngineHealth } from "./ports.ts";
+import { imageOf, type Language } from "../domain/language.ts";
+import type { EngineHealth, ExecBackend } from "./ports.ts";
 
 /** A language with its image, and whether that is on this host. */
 export interface LanguageHere {
@@ -10,11 +10,13 @@ export interface LanguageHere {
 
 /** Asks the engine what can be run now; never throws, trouble is the answer. */
 export class CheckEngine {
-  readonly #engine: ContainerEngine;
+  readonly #engine: ExecBackend;
+  readonly #languages: readonly Language[];
   readonly #imagePrefix: string;
 
-  constructor(engine: ContainerEngine, imagePrefix: string) {
+  constructor(engine: ExecBackend, languages: readonly Language[], imagePrefix: string) {
     this.#engine = engine;
+    this.#languages = languages;
     this.#imagePrefix = imagePrefix;
   }
 
@@ -25,7 +27,7 @@ export class CheckEngine {
   /** All languages, each with whether its image is there. */
   async languages(signal: AbortSignal): Promise<readonly LanguageHere[]> {
     return await Promise.all(
-      languages.map(async (language) => {
+      this.#languages.map(async (language) => {
         const image = imageOf(language, this.#imagePrefix);
         const available = await this.#engine.check(image, signal).then(
           () => true,

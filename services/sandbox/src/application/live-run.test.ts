@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { Execution } from "../domain/execution.ts";
 import { defaultLimitPolicy } from "../domain/limits.ts";
-import { Admission } from "./admission.ts";
 import { LiveRun, type RunEvent } from "./live-run.ts";
 import { LiveRuns } from "./live-runs.ts";
 
@@ -69,31 +68,4 @@ test("a run that is added after its task was cancelled, though its call was made
   const run = new LiveRun(execution);
   live.add(run, new Promise(() => undefined));
   expect(run.cancelSignal.aborted).toBe(true);
-});
-
-test("admission: slots, then a queue in order, then a refusal; leaving gives the place on", async () => {
-  const admission = new Admission(1, 2);
-  const first = admission.claim();
-  await first.turn(never);
-  const [impatient, next] = [admission.claim(), admission.claim()];
-  expect(() => admission.claim()).toThrow(expect.objectContaining({ code: "RESOURCE_EXHAUSTED", retryable: true }));
-  const abort = new AbortController();
-  const gone = impatient.turn(abort.signal);
-  abort.abort(new Error("gone"));
-  await expect(gone).rejects.toThrow("gone");
-  impatient.leave();
-  const last = admission.claim();
-  const order: string[] = [];
-  const turns = [next, last].map(async (place, index) => {
-    await place.turn(never);
-    order.push(`${index}`);
-    place.leave();
-  });
-  first.leave();
-  first.leave();
-  await Promise.all(turns);
-  expect(order).toEqual(["0", "1"]);
-  const free = admission.claim();
-  await free.turn(never);
-  free.leave();
 });

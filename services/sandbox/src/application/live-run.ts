@@ -1,6 +1,7 @@
 import { DroverError } from "@drover/kernel";
 import type { Execution, OutputStream } from "../domain/execution.ts";
 import type { Limits } from "../domain/limits.ts";
+import type { OutputFacts } from "../domain/output-cap.ts";
 import type { KilledBy } from "../domain/verdict.ts";
 
 /** What happens in a run, in order. */
@@ -9,6 +10,13 @@ export type RunEvent =
   | { readonly kind: "started"; readonly limits: Limits }
   | { readonly kind: "data"; readonly stream: OutputStream; readonly offset: number; readonly data: Uint8Array }
   | { readonly kind: "ended"; readonly execution: Execution };
+
+/** The program of a run while it runs: what it wrote so far, and how to end it. */
+export interface RunView {
+  readonly stdout: { facts(): OutputFacts };
+  readonly stderr: { facts(): OutputFacts };
+  stop(graceMs: number): void;
+}
 
 const mergeUpTo = 32 * 1024;
 
@@ -19,6 +27,8 @@ const mergeUpTo = 32 * 1024;
  */
 export class LiveRun {
   readonly execution: Execution;
+  /** Absent before the program runs. */
+  view: RunView | undefined;
   readonly #log: RunEvent[] = [];
   readonly #wake = new Set<() => void>();
   readonly #cancel = new AbortController();

@@ -31,6 +31,17 @@ export class LiveRuns {
     this.#ends.add(settled);
   }
 
+  byId(tenant: string, runId: string): LiveRun | undefined {
+    return [...this.#byCall.values()].find(({ execution }) => execution.id === runId && execution.tenant === tenant);
+  }
+
+  /** Keeps a session, which ends with the service at the latest and is not waited for; gives its release. */
+  hold(session: LiveRun): () => void {
+    const name = key(session.execution.tenant, session.execution.callId);
+    this.#byCall.set(name, session);
+    return () => void this.#byCall.delete(name);
+  }
+
   has(runId: string): boolean {
     return [...this.#byCall.values()].some((run) => run.execution.id === runId);
   }

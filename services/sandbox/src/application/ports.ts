@@ -1,6 +1,8 @@
+import type { Capability } from "../domain/capability.ts";
 import type { Change, ChangeOutcome, FileEntry, Manifest } from "../domain/change-set.ts";
 import type { Execution, OutputStream } from "../domain/execution.ts";
 import type { Limits } from "../domain/limits.ts";
+import type { Phase } from "../domain/verdict.ts";
 
 /** A file on its way into a container. */
 export interface ContainerFile {
@@ -21,13 +23,19 @@ export interface ContainerRequest {
   readonly limits: Limits;
   /** After this many milliseconds anybody may remove the container, whoever made it. */
   readonly lifetimeMs: number;
+  /** Told once where the container came from, by a backend that keeps some ready. */
+  readonly onAnswer?: (answer: PoolAnswer) => void;
 }
 
 /** A program to run in a started container. */
 export interface ProgramRequest {
+  /** Absent for the program itself. */
+  readonly phase?: Phase;
   readonly argv: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly stdin: Uint8Array;
+  /** CPU time of all its processes together, after which process 1 kills them; absent for no end. */
+  readonly cpuTimeMs?: number;
   onStarted(): void;
   /** Called for every piece of output in order; must not wait. */
   onOutput(stream: OutputStream, bytes: Uint8Array): void;
@@ -37,6 +45,10 @@ export interface ProgramRequest {
 export interface ProgramReport {
   readonly exit?: { readonly code: number } | { readonly signal: number };
   readonly launchError?: string;
+  /** It was killed because its CPU time was used up. */
+  readonly cpuExceeded?: boolean;
+  /** /workspace or /tmp had no room left when it ended. */
+  readonly diskFull?: boolean;
   readonly oomKills: number;
   readonly wallMs: number;
   readonly cpuMs: number;
@@ -62,6 +74,12 @@ export interface CollectLimits {
  */
 export interface Container extends AsyncDisposable {
   readonly id: string;
+  /** Folder of the working files as a program's command line names it, e.g. `/workspace`; what a program prints never shows another one. */
+  readonly root: string;
+  /** Folder for what a compiler makes, which is no part of the workspace; `/tmp` where it is absent. */
+  readonly build?: string;
+  /** False once process 1 or the connection to it is known to be gone. */
+  readonly alive: boolean;
   putFile(file: ContainerFile): Promise<void>;
   /** Resolves when the program and all it left behind are gone. */
   run(program: ProgramRequest): Promise<ProgramReport>;
@@ -71,8 +89,33 @@ export interface Container extends AsyncDisposable {
   kill(): Promise<void>;
   /** Reports changes one by one; the next one waits until `onChange` has settled. */
   collect(limits: CollectLimits, onChange: (change: CollectedChange) => Promise<void>): Promise<void>;
+  /** Commands beside each other; absent where the backend cannot. */
+  readonly session?: SessionFace;
   /** The engine's own word on memory: it saw the kernel kill something in this container. */
   sawOutOfMemory(): Promise<boolean>;
+}
+
+/** A command as {@link ProgramRequest}; its input comes later. */
+export type CommandRequest = Omit<ProgramRequest, "stdin" | "phase" | "cpuTimeMs">;
+
+/** A command that runs beside others in one container. */
+export interface RunningCommand {
+  /** Resolves when it and all it left behind are gone; rejects where the container was lost. */
+  readonly ended: Promise<ProgramReport>;
+  /** Queues input; RESOURCE_EXHAUSTED where the command does not take what came before. */
+  write(bytes: Uint8Array): void;
+  closeInput(): void;
+  /** SIGKILL reaches all its processes, any other signal its process group. Harmless after the end. */
+  signal(number: number): void;
+}
+
+/** What a container of a session can do beside {@link Container}. */
+export interface SessionFace {
+  start(command: CommandRequest): RunningCommand;
+  /** Makes every process stand still, so that files move in and out, or go on. */
+  pause(paused: boolean): void;
+  /** Removes a file that the workspace does not have; one that is gone is no error. */
+  deleteFile(path: string): Promise<void>;
 }
 
 /** Whether containers can be started now. */
@@ -81,6 +124,8 @@ export interface EngineHealth {
   readonly problem: string;
   readonly advice: string;
   readonly version: string;
+  /** The isolation level in force, in words; from {@link GuardedBackend}. */
+  readonly isolation?: string;
 }
 
 /** A container found by its labels. */
@@ -89,14 +134,27 @@ export interface FoundContainer {
   readonly runId: string;
   readonly owner: string;
   readonly expiresAt: Date;
+  /** True where all in it has ended and only the container is left. */
+  readonly exited?: boolean;
 }
 
-/** Starts containers. UNAVAILABLE (reason ENGINE_UNAVAILABLE) where the engine does not answer. */
-export interface ContainerEngine {
+/**
+ * Where programs run: starts containers, or what stands for them. UNAVAILABLE (reason
+ * ENGINE_UNAVAILABLE) where the engine does not answer. `test/exec-backend.contract.ts` is the
+ * contract as a test; docs/exec-backends.md says how to add one.
+ */
+export interface ExecBackend {
+  /** Its name in messages and records, e.g. `docker`. */
+  readonly name: string;
+  /** What it can do beyond the contract; what is missing here is refused as UNSUPPORTED where it is asked for. */
+  readonly capabilities: ReadonlySet<Capability>;
   /** The runtime that containers are started with, e.g. `runc`. */
   readonly runtime: string;
-  /** Resolves when a container of that image could be started; FAILED_PRECONDITION where it is missing. */
-  check(image: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Resolves when a container of that image could be started, with the id of what its name means now;
+   * FAILED_PRECONDITION where it is missing.
+   */
+  check(image: string, signal: AbortSignal): Promise<string>;
   /** Resolves when process 1 is ready for files. An abort leaves no container behind. */
   start(request: ContainerRequest, signal: AbortSignal): Promise<Container>;
   health(signal: AbortSignal): Promise<EngineHealth>;
@@ -210,7 +268,20 @@ export type Digest = (bytes: Uint8Array | string) => string;
 /** Where the service's numbers go. */
 export interface RunMetrics {
   ended(language: string, verdict: string, seconds: number): void;
+  /** One phase of one run took so long. */
+  phase(language: string, phase: string, seconds: number): void;
   running(change: 1 | -1): void;
+}
+
+/** One was ready, one was missing, or the request is of a kind that is not kept ready. */
+export type PoolAnswer = "hit" | "miss" | "bypass";
+
+/** Where the numbers of the containers that are kept ready go. */
+export interface PoolMetrics {
+  /** A container was asked for. */
+  asked(answer: PoolAnswer): void;
+  /** How many are ready; asked whenever somebody looks. */
+  watch(ready: () => number): void;
 }
 
 /** Where the service says what an operator should know. */

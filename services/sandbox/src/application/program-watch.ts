@@ -22,27 +22,34 @@ export class ProgramWatch implements Disposable {
   readonly #limits: Limits;
   readonly #hardOutputBytes: number;
   readonly #clock: Clock;
+  readonly #shown: boolean;
   readonly #timer = new AbortController();
   readonly #onCancel: () => void;
   #killedBy: KilledBy = "";
   #closed = false;
   #kill: Promise<void> = Promise.resolve();
 
-  constructor(run: LiveRun, container: Container, limits: Limits, hardOutputBytes: number, clock: Clock) {
+  /** `shown` tells whether who follows the run sees its start and its output. */
+  constructor(
+    run: LiveRun,
+    container: Container,
+    limits: Limits,
+    hardOutputBytes: number,
+    clock: Clock,
+    shown: boolean,
+  ) {
     this.#run = run;
     this.#container = container;
     this.#limits = limits;
     this.#hardOutputBytes = hardOutputBytes;
     this.#clock = clock;
+    this.#shown = shown;
     this.stdout = new OutputCap(limits.outputBytes);
     this.stderr = new OutputCap(limits.outputBytes);
     this.#onCancel = () => this.#end(reasonOf(run.cancelSignal));
     run.cancelSignal.addEventListener("abort", this.#onCancel, { once: true });
     if (run.cancelSignal.aborted) this.#onCancel();
-  }
-
-  get wallMs(): number {
-    return this.#limits.wallMs;
+    if (shown) run.view = this;
   }
 
   get killedBy(): KilledBy {
@@ -51,10 +58,21 @@ export class ProgramWatch implements Disposable {
 
   /** The program runs: its time begins. */
   started(): void {
-    this.#run.started(this.#limits);
+    if (this.#shown) this.#run.started(this.#run.execution.limits);
     const { signal } = this.#timer;
     this.#clock.sleep(this.#limits.wallMs, signal).then(
       () => this.#timeOut(signal),
+      () => undefined,
+    );
+  }
+
+  /** Asks the program to end, and ends it after `graceMs`. */
+  stop(graceMs: number): void {
+    if (this.#closed || this.#killedBy !== "") return;
+    this.#killedBy = "cancel";
+    this.#container.terminate();
+    this.#clock.sleep(graceMs, this.#timer.signal).then(
+      () => this.#killNow(),
       () => undefined,
     );
   }
@@ -65,7 +83,7 @@ export class ProgramWatch implements Disposable {
     const offset = cap.seen;
     const room = this.#limits.outputBytes - offset;
     cap.push(bytes);
-    if (room > 0) this.#run.output(stream, offset, bytes.subarray(0, room));
+    if (this.#shown && room > 0) this.#run.output(stream, offset, bytes.subarray(0, room));
     if (cap.seen > this.#hardOutputBytes) this.#end("output");
   }
 

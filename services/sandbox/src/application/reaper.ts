@@ -1,6 +1,6 @@
 import type { Clock } from "@drover/kernel";
 import type { LiveRuns } from "./live-runs.ts";
-import type { ContainerEngine, FoundContainer, Ledger, Log } from "./ports.ts";
+import type { ExecBackend, FoundContainer, Ledger, Log } from "./ports.ts";
 
 const expireEveryMs = 600_000;
 /** A hanging engine must not keep an instance from renewing its leases. */
@@ -12,14 +12,14 @@ const engineTimeoutMs = 5000;
  * and containers of other installations on the same host are left alone until they expire.
  */
 export class Reaper {
-  readonly #engine: ContainerEngine;
+  readonly #engine: ExecBackend;
   readonly #ledger: Ledger;
   readonly #live: LiveRuns;
   readonly #clock: Clock;
   readonly #log: Log;
   #expireNext = 0;
 
-  constructor(engine: ContainerEngine, ledger: Ledger, live: LiveRuns, clock: Clock, log: Log) {
+  constructor(engine: ExecBackend, ledger: Ledger, live: LiveRuns, clock: Clock, log: Log) {
     this.#engine = engine;
     this.#ledger = ledger;
     this.#live = live;

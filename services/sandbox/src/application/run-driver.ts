@@ -1,14 +1,16 @@
 import { type Clock, DroverError } from "@drover/kernel";
 import { attr, type Span, type TraceContext, type Tracer } from "@drover/tracing";
 import type { FileEntry } from "../domain/change-set.ts";
-import { type Execution, type ExecutionResult, emptyResult } from "../domain/execution.ts";
-import { type Language, programFileName } from "../domain/language.ts";
-import { endedByItself, type Outcome, outcomeOf, type RunFacts } from "../domain/verdict.ts";
+import { type Execution, type ExecutionResult, emptyResult, type PhaseResult } from "../domain/execution.ts";
+import type { Language } from "../domain/language.ts";
+import { endedByItself, type Outcome, outcomeOf } from "../domain/verdict.ts";
 import type { Place } from "./admission.ts";
 import type { ChangeCollector, Collected } from "./change-collector.ts";
 import type { LiveRun } from "./live-run.ts";
-import type { Container, ContainerEngine, Log, ProgramReport, WorkspaceStore } from "./ports.ts";
-import { ProgramWatch, reasonOf } from "./program-watch.ts";
+import { PhaseClock } from "./phase-clock.ts";
+import type { Container, ExecBackend, Log, PoolAnswer, WorkspaceStore } from "./ports.ts";
+import { reasonOf } from "./program-watch.ts";
+import { type PhaseEnd, programPath, runPhase } from "./run-phase.ts";
 import type { RunRequest } from "./run-request.ts";
 
 /** Everything about a run that is fixed before it starts. */
@@ -16,21 +18,27 @@ export interface RunPlan {
   readonly request: RunRequest;
   readonly language: Language;
   readonly execution: Execution;
+  /** Content address of its image. */
+  readonly imageDigest: string;
   /** The workspace's files at the version the run sees; empty for a scratch directory. */
   readonly files: readonly FileEntry[];
   readonly trace: TraceContext | undefined;
+  /** Milliseconds that its caller had left when the run was accepted. */
+  readonly deadlineMs: number | undefined;
 }
 
 /** Times and sizes that frame a run; see the service's README for their defaults. */
 export interface RunSettings {
   readonly imagePrefix: string;
+  /** Names what confines a run; see policy-version.ts. */
+  readonly policyVersion: string;
   readonly startTimeoutMs: number;
   readonly hardOutputBytes: number;
 }
 
 /** What the driver works with. */
 export interface DriverParts {
-  readonly engine: ContainerEngine;
+  readonly engine: ExecBackend;
   readonly workspaces: WorkspaceStore;
   readonly collector: ChangeCollector;
   readonly clock: Clock;
@@ -41,11 +49,21 @@ export interface DriverParts {
   readonly onStarted: (execution: Execution, at: Date) => void;
 }
 
-/** Time beyond its limits that a run may need for its files, its start and its changes. */
-const lifetimeMarginMs = 120_000;
+/** Milliseconds beyond its limits that a run may need for its files, its start and its changes. */
+export const lifetimeMarginMs = 120_000;
 
-/** Takes one run from its queue place to a removed container. Never rejects: every failure is a verdict. */
-export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, place: Place): Promise<Execution> {
+/** A run that is over: nothing of its program runs any more. */
+export interface DrivenRun {
+  readonly ended: Execution;
+  /** Resolves when its container is gone and its place is free. */
+  readonly removed: Promise<void>;
+}
+
+/**
+ * Takes one run from its queue place to its end. Where process 1 has reported that the program and all
+ * it left are gone, the removal of the container is not waited for. Never rejects: every failure is a verdict.
+ */
+export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, place: Place): Promise<DrivenRun> {
   const { execution } = plan;
   const span = parts.tracer.start({
     tenant: execution.tenant,
@@ -55,8 +73,8 @@ export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, 
     taskId: execution.taskId,
     attributes: { [attr.execLanguage]: execution.language, [attr.toolCallId]: execution.callId },
   });
-  const started: RunTimes = {};
-  const result = await runToResult(parts, run, plan, span, started, place);
+  const notes: Notes = { span, started: {}, phases: new PhaseClock(parts.clock) };
+  const { result, removed } = await runToResult(parts, run, plan, notes, place);
   const { outcome } = result;
   span.end({
     error: outcome.verdict === "EXITED" ? undefined : outcome.message,
@@ -67,42 +85,59 @@ export async function driveRun(parts: DriverParts, run: LiveRun, plan: RunPlan, 
       [attr.execOutputBytes]: result.stdout.seen + result.stderr.seen,
     },
   });
-  return {
-    ...execution,
-    ...(started.at === undefined ? {} : { startedAt: started.at }),
-    endedAt: started.endedAt ?? parts.clock.now(),
-    result,
-  };
+  return { ended: endedExecution(parts, plan, notes, result), removed };
 }
 
-/** When a run's program began, and when its end was recorded with its changes. */
-interface RunTimes {
-  at?: Date;
-  endedAt?: Date;
+/** What is noted of a run while it is driven. */
+interface Notes {
+  readonly span: Span;
+  /** When its program began, and when its end was recorded together with its changes. */
+  readonly started: { at?: Date; endedAt?: Date };
+  readonly phases: PhaseClock;
+}
+
+function endedExecution(parts: DriverParts, plan: RunPlan, notes: Notes, result: ExecutionResult): Execution {
+  const { at: startedAt, endedAt } = notes.started;
+  return {
+    ...plan.execution,
+    ...(startedAt === undefined ? {} : { startedAt }),
+    endedAt: endedAt ?? parts.clock.now(),
+    result: {
+      ...result,
+      times: notes.phases.times,
+      imageDigest: plan.imageDigest,
+      policyVersion: parts.settings.policyVersion,
+    },
+  };
 }
 
 async function runToResult(
   parts: DriverParts,
   run: LiveRun,
   plan: RunPlan,
-  span: Span,
-  started: RunTimes,
+  notes: Notes,
   place: Place,
-): Promise<ExecutionResult> {
+): Promise<{ readonly result: ExecutionResult; readonly removed: Promise<void> }> {
   let container: Container | undefined;
+  let result: ExecutionResult;
   try {
-    await place.turn(run.cancelSignal);
-    container = await startContainer(parts, run, plan, span);
-    return await runProgram(parts, run, plan, container, span, started);
+    await notes.phases.measure("queue", () => place.turn(run.cancelSignal));
+    container = await startContainer(parts, run, plan, notes);
+    result = await runProgram(parts, run, plan, container, notes);
   } catch (error) {
-    return emptyResult(failureOf(error, run));
-  } finally {
-    await removed(parts, container);
-    place.leave();
+    result = emptyResult(failureOf(error, run));
   }
+  const removed = remove(parts, container).finally(() => place.leave());
+  if (!endedByItself(result.outcome)) await removed;
+  return { result, removed };
 }
 
-async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, span: Span): Promise<Container> {
+async function startContainer(
+  parts: DriverParts,
+  run: LiveRun,
+  plan: RunPlan,
+  { span, phases }: Notes,
+): Promise<Container> {
   const { execution } = plan;
   const starting = parts.tracer.start({
     tenant: execution.tenant,
@@ -112,27 +147,27 @@ async function startContainer(parts: DriverParts, run: LiveRun, plan: RunPlan, s
     taskId: execution.taskId,
     attributes: { [attr.execPhase]: "start" },
   });
+  const request = {
+    runId: execution.id,
+    taskId: execution.taskId,
+    tenant: execution.tenant,
+    image: execution.image,
+    limits: execution.limits,
+    lifetimeMs: execution.limits.compileMs + execution.limits.wallMs + lifetimeMarginMs,
+    onAnswer: (answer: PoolAnswer) => starting.set({ [attr.execPool]: answer }),
+  };
   const signal = AbortSignal.any([run.cancelSignal, AbortSignal.timeout(parts.settings.startTimeoutMs)]);
   let container: Container | undefined;
   try {
-    container = await parts.engine.start(
-      {
-        runId: execution.id,
-        taskId: execution.taskId,
-        tenant: execution.tenant,
-        image: execution.image,
-        limits: execution.limits,
-        lifetimeMs: execution.limits.wallMs + lifetimeMarginMs,
-      },
-      signal,
-    );
-    await putFiles(parts, plan, container, signal);
+    const begun = await phases.measure("start", () => parts.engine.start(request, signal));
+    container = begun;
+    await phases.measure("inject", () => putFiles(parts, plan, begun, signal));
     starting.end();
     return container;
   } catch (error) {
     starting.end({ error: "The container could not be started." });
     const outOfMemory = await container?.sawOutOfMemory().catch(() => false);
-    await removed(parts, container);
+    await remove(parts, container);
     throw outOfMemory === true ? new DroverError("RESOURCE_EXHAUSTED", "", { reason: "OUT_OF_MEMORY" }) : error;
   }
 }
@@ -150,92 +185,53 @@ async function putFiles(parts: DriverParts, plan: RunPlan, to: Container, signal
   await to.putFile({ path: programPath(plan), content, executable: false, ephemeral: true });
 }
 
-function programPath({ language, files, request }: RunPlan): string {
-  return programFileName(
-    language,
-    [...files, ...request.files].map((file) => file.path),
-  );
-}
-
 async function runProgram(
   parts: DriverParts,
   run: LiveRun,
   plan: RunPlan,
   container: Container,
-  span: Span,
-  started: RunTimes,
+  notes: Notes,
 ): Promise<ExecutionResult> {
-  const { execution, language, request } = plan;
-  const program = parts.tracer.start({
-    tenant: execution.tenant,
-    name: "program",
-    kind: "sandbox",
-    parent: span.context,
-    taskId: execution.taskId,
-    attributes: { [attr.execPhase]: "run" },
-  });
-  using watch = new ProgramWatch(run, container, execution.limits, parts.settings.hardOutputBytes, parts.clock);
-  const began = parts.clock.monotonicMs();
-  let report: ProgramReport | undefined;
-  let lost: string | undefined;
-  try {
-    report = await container.run({
-      argv: [...language.command, `/workspace/${programPath(plan)}`, ...request.arguments],
-      environment: { ...language.environment, ...request.environment },
-      stdin: request.stdin,
-      onStarted: () => {
-        started.at = parts.clock.now();
-        watch.started();
-        parts.onStarted(execution, started.at);
-      },
-      onOutput: (stream, bytes) => watch.output(stream, bytes),
-    });
-  } catch (error) {
-    lost = DroverError.from(error).message;
-  }
-  await watch.close();
-  const oomSeen = await sawOutOfMemory(report, container);
-  const facts = factsOf(report, lost, watch, oomSeen);
-  const ownEnd = outcomeOf(facts);
-  program.end({ attributes: { [attr.execOutcome]: ownEnd.verdict } });
-  const usage = {
-    wallMs: report?.wallMs ?? parts.clock.monotonicMs() - began,
-    cpuMs: report?.cpuMs ?? 0,
-    peakMemoryBytes: report?.peakMemoryBytes ?? 0,
+  const { span, started, phases } = notes;
+  const onStarted = () => {
+    if (started.at !== undefined) return;
+    started.at = parts.clock.now();
+    parts.onStarted(plan.execution, started.at);
   };
-  const output = { stdout: watch.stdout.facts(), stderr: watch.stderr.facts() };
-  const resultOf = (outcome: Outcome, collected: Collected) => ({ outcome, oomSeen, ...output, usage, ...collected });
+  const place = { run, plan, container, span, onStarted };
+  const compiled =
+    plan.language.compile === undefined
+      ? undefined
+      : await phases.measure("compile", () => runPhase(parts, place, "compile"));
+  if (compiled !== undefined) {
+    const outcome = outcomeOf(compiled.facts);
+    const { oomSeen } = compiled.facts;
+    if (outcome.verdict !== "EXITED" || outcome.exitCode !== 0) {
+      return { ...emptyResult(outcome), oomSeen, compile: phaseResult(compiled) };
+    }
+  }
+  const ran = await phases.measure("run", () => runPhase(parts, place, "run"));
+  const ownEnd = outcomeOf(ran.facts);
+  const resultOf = (outcome: Outcome, collected: Collected): ExecutionResult => ({
+    outcome,
+    oomSeen: ran.facts.oomSeen,
+    ...(compiled === undefined ? {} : { compile: phaseResult(compiled) }),
+    stdout: ran.stdout,
+    stderr: ran.stderr,
+    usage: ran.usage,
+    ...collected,
+  });
   const endOf = (collected: Collected): Execution => {
     started.endedAt = parts.clock.now();
-    const { at: startedAt, endedAt } = started;
-    return { ...execution, ...(startedAt && { startedAt }), endedAt, result: resultOf(ownEnd, collected) };
+    return endedExecution(parts, plan, notes, resultOf(ownEnd, collected));
   };
-  const collected = await changesOf(parts, plan, container, ownEnd, run, endOf);
+  const collected = await phases.measure("collect", () => changesOf(parts, plan, container, ownEnd, run, endOf));
   if (collected !== undefined) return resultOf(ownEnd, collected);
-  return resultOf(outcomeOf({ ...facts, killedBy: reasonOf(run.cancelSignal) }), unchanged);
+  return resultOf(outcomeOf({ ...ran.facts, killedBy: reasonOf(run.cancelSignal) }), unchanged);
 }
 
-function factsOf(
-  report: ProgramReport | undefined,
-  lost: string | undefined,
-  watch: ProgramWatch,
-  oomSeen: boolean,
-): RunFacts {
-  return {
-    killedBy: watch.killedBy,
-    oomSeen,
-    wallLimitMs: watch.wallMs,
-    ...(report?.exit === undefined ? {} : { exit: report.exit }),
-    ...(report?.launchError === undefined ? {} : { launchError: report.launchError }),
-    ...(lost === undefined ? {} : { lost }),
-  };
-}
-
-/** Process 1's count is exact where it is above zero; else the engine is asked, unless all went well. */
-async function sawOutOfMemory(report: ProgramReport | undefined, container: Container): Promise<boolean> {
-  if (report !== undefined && report.oomKills > 0) return true;
-  if (report?.exit !== undefined && "code" in report.exit && report.exit.code === 0) return false;
-  return await container.sawOutOfMemory().catch(() => false);
+function phaseResult({ facts: _facts, ...result }: PhaseEnd): PhaseResult {
+  return result;
 }
 
 const unchanged: Collected = { workspaceVersionAfter: 0, changes: [] };
@@ -274,7 +270,7 @@ function failureOf(error: unknown, run: LiveRun): Outcome {
 }
 
 /** A container that could not be removed now is removed by the reaper after its expiry. */
-async function removed(parts: DriverParts, container: Container | undefined): Promise<void> {
+async function remove(parts: DriverParts, container: Container | undefined): Promise<void> {
   try {
     await container?.[Symbol.asyncDispose]();
   } catch (error) {

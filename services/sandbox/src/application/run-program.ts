@@ -1,6 +1,7 @@
 import { DroverError, newId } from "@drover/kernel";
 import type { TraceContext } from "@drover/tracing";
 import { callMadeAt } from "../domain/call-time.ts";
+import { checkSupported, limitsInForce } from "../domain/capability.ts";
 import type { FileEntry } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
 import { imageOf, type Language } from "../domain/language.ts";
@@ -17,6 +18,8 @@ import { checkRunRequest, type RunRequest } from "./run-request.ts";
 export interface RunCaller {
   readonly tenant: string;
   readonly trace: TraceContext | undefined;
+  /** Milliseconds until the caller gives up; undefined where it never does. */
+  readonly deadlineMs: number | undefined;
 }
 
 /** A stream of a run; `existing` tells that the call id was known already. */
@@ -31,6 +34,7 @@ export interface RunParts extends Omit<DriverParts, "onStarted"> {
   readonly admission: Admission;
   readonly live: LiveRuns;
   readonly policy: LimitPolicy;
+  readonly languages: readonly Language[];
   readonly digest: Digest;
   readonly metrics: RunMetrics;
 }
@@ -50,7 +54,11 @@ export class RunProgram {
   }
 
   async start(caller: RunCaller, request: RunRequest, signal: AbortSignal): Promise<RunStream> {
-    const { language, limits } = checkRunRequest(request, this.#parts.policy);
+    const { engine } = this.#parts;
+    const checked = checkRunRequest(request, this.#parts.policy, this.#parts.languages);
+    checkSupported(request.limits, engine.name, engine.capabilities);
+    const { language } = checked;
+    const limits = limitsInForce(checked.limits, engine.capabilities);
     if (this.#parts.live.draining) {
       throw new DroverError("UNAVAILABLE", "This instance is shutting down; try again.", { retryAfterMs: 500 });
     }
@@ -70,7 +78,14 @@ export class RunProgram {
     const start = Promise.withResolvers<void>();
     this.#parts.live.add(
       run,
-      this.#drive(run, start, { request, language, execution, files: seen.files, trace: caller.trace }),
+      this.#drive(run, start, {
+        request,
+        language,
+        execution,
+        files: seen.files,
+        trace: caller.trace,
+        deadlineMs: caller.deadlineMs,
+      }),
     );
     if (signal.aborted) run.cancel();
     await start.promise;
@@ -78,14 +93,16 @@ export class RunProgram {
   }
 
   /** Takes its place first: a run that was accepted is not refused any more. Rejects `start` and forgets the run where it could not even be tried; else records its end. */
-  async #drive(run: LiveRun, start: PromiseWithResolvers<void>, plan: RunPlan): Promise<void> {
+  async #drive(run: LiveRun, start: PromiseWithResolvers<void>, plan: Omit<RunPlan, "imageDigest">): Promise<void> {
     const { engine, admission, executions, metrics, clock } = this.#parts;
     const { tenant, id } = plan.execution;
     let place: Place | undefined;
+    let imageDigest: string;
     try {
-      place = admission.claim();
+      const { memoryBytes } = plan.execution.limits;
+      place = admission.claim({ tenant, memoryBytes, deadlineMs: plan.deadlineMs });
       checkFolders("files", new Set([...plan.files, ...plan.request.files].map(({ path }) => path)));
-      await engine.check(plan.execution.image, AbortSignal.timeout(this.#parts.settings.startTimeoutMs));
+      imageDigest = await engine.check(plan.execution.image, AbortSignal.timeout(this.#parts.settings.startTimeoutMs));
     } catch (error) {
       place?.leave();
       await executions.withdraw(tenant, id).catch(() => undefined);
@@ -99,12 +116,15 @@ export class RunProgram {
     const onStarted = (execution: Execution, at: Date) => {
       marks.push(executions.started(execution.tenant, execution.id, at).catch(() => undefined));
     };
-    const ended = await driveRun({ ...this.#parts, onStarted }, run, plan, place);
+    const { ended, removed } = await driveRun({ ...this.#parts, onStarted }, run, { ...plan, imageDigest }, place);
     await Promise.all(marks);
     await this.#record(ended);
-    metrics.running(-1);
+    for (const [phase, ms] of Object.entries(ended.result?.times ?? {}))
+      metrics.phase(ended.language, phase, ms / 1000);
     metrics.ended(ended.language, ended.result?.outcome.verdict ?? "", (clock.monotonicMs() - began) / 1000);
     run.ended(ended);
+    await removed;
+    metrics.running(-1);
   }
 
   /** A result that cannot be recorded is still told to who follows; the record then ends as lost. */

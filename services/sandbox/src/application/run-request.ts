@@ -37,11 +37,12 @@ const token = /^[A-Za-z0-9_-]{1,64}$/;
 export function checkRunRequest(
   request: RunRequest,
   policy: LimitPolicy,
+  languages: readonly Language[],
 ): { readonly language: Language; readonly limits: Limits } {
   if (!isId(request.callId)) {
     throw invalidField("call_id", JSON.stringify(request.callId.slice(0, 40)), "a lower-case UUID");
   }
-  const language = languageNamed(request.language);
+  const language = languageNamed(request.language, languages);
   const limits = applyLimits(request.limits, policy);
   const faults = [...idFaults(request), ...argumentFaults(request), ...environmentFaults(request)];
   if (faults.length === 0) faults.push(...togetherFaults(request));

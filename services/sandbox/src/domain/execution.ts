@@ -13,16 +13,48 @@ interface Usage {
   readonly peakMemoryBytes: number;
 }
 
-/** What a run came to. */
+/** Where the time of a run went, in milliseconds. */
+export interface PhaseTimes {
+  /** Waiting for a place. */
+  readonly queue: number;
+  readonly start: number;
+  /** Its files on their way into the container. */
+  readonly inject: number;
+  readonly compile: number;
+  readonly run: number;
+  /** Taking over what it changed. */
+  readonly collect: number;
+}
+
+/** A run whose time went nowhere yet. */
+export const noTimes: PhaseTimes = { queue: 0, start: 0, inject: 0, compile: 0, run: 0, collect: 0 };
+
+/** What one phase came to. */
+export interface PhaseResult {
+  /** Present where it ended by itself. */
+  readonly exitCode?: number;
+  readonly signal: string;
+  readonly stdout: OutputFacts;
+  readonly stderr: OutputFacts;
+  readonly usage: Usage;
+}
+
+/** What a run came to; streams and usage are the program's. */
 export interface ExecutionResult {
   readonly outcome: Outcome;
   readonly oomSeen: boolean;
+  /** Present where the language is compiled and the compiler ran. */
+  readonly compile?: PhaseResult;
   readonly stdout: OutputFacts;
   readonly stderr: OutputFacts;
   readonly usage: Usage;
   /** 0 where nothing was committed. */
   readonly workspaceVersionAfter: number;
   readonly changes: readonly ChangeOutcome[];
+  readonly times?: PhaseTimes;
+  /** Content address of the image that was there when the run began. */
+  readonly imageDigest?: string;
+  readonly policyVersion?: string;
 }
 
 /** One run of a program: what was asked, and at its end what it came to. */

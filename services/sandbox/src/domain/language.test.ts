@@ -1,22 +1,54 @@
 import { expect, test } from "vitest";
 import { callMadeAt } from "./call-time.ts";
-import { imageOf, languageNamed, languages, programFileName } from "./language.ts";
+import { commandLine, imageOf, languageNamed, programFileName, sourcesOf } from "./language.ts";
+import { languages } from "./languages.ts";
+
+const named = (name: string) => languageNamed(name, languages);
 
 test("an unknown language is refused with the list of all", () => {
-  expect(() => languageNamed("perl")).toThrow(/language: found "perl", allowed one of python, javascript, bash/);
+  expect(() => named("perl")).toThrow(/language: found "perl", allowed one of python, javascript, typescript, bash/);
 });
 
 test("the program's file gives way to a file or a folder of the workspace", () => {
-  const python = languageNamed("python");
+  const python = named("python");
   expect(programFileName(python, new Set())).toBe("main.py");
   expect(programFileName(python, new Set(["main.py", "main_1.py"]))).toBe("main_2.py");
   expect(programFileName(python, ["main.py/x", "main_1.py/y/z"])).toBe("main_2.py");
 });
 
+test("a program whose compiler insists on its name goes into a folder of its own", () => {
+  expect(programFileName(named("java"), ["Main.java", "Main_1/x"])).toBe("Main_2/Main.java");
+});
+
+test("a program is its own file, sources beside it, and sources that came with the call", () => {
+  const files = {
+    program: "main_1.c",
+    workspace: ["main.c", "a.c", "a.h", "old/b.c"],
+    given: ["lib/c.c", "a.c", "lib/c.h"],
+  };
+  expect(sourcesOf(named("c"), files)).toEqual(["main_1.c", "a.c", "lib/c.c"]);
+  const go = { program: "main.go", workspace: ["x.go", "x_test.go"], given: ["y/z.go"] };
+  expect(sourcesOf(named("go"), go)).toEqual(["main.go", "x.go"]);
+});
+
+test("placeholders are filled in, also within a word, and nothing else is", () => {
+  const words = ["/bin/cc", "-I{root}", "{sources}", "{other}", "{build}/{program}.o"];
+  expect(commandLine(words, { root: "/w", build: "/b" }, ["a$&.c", "b.c"])).toEqual([
+    "/bin/cc",
+    "-I/w",
+    "/w/a$&.c",
+    "/w/b.c",
+    "{other}",
+    "/b//w/a$&.c.o",
+  ]);
+});
+
 test("every language is complete", () => {
   for (const language of languages) {
-    expect(language.command[0]).toMatch(/^\//);
-    expect(imageOf(language, "drover/sandbox-")).toBe(`drover/sandbox-${language.name}:1`);
+    expect(language.command[0]).toMatch(/^(\/|\{build\}\/)/);
+    expect(language.compile?.[0] ?? "/").toMatch(/^\//);
+    expect([...(language.compile ?? []), ...language.command].join(" ")).toMatch(/\{(program|sources)\}/);
+    expect(imageOf(language, "drover/sandbox-")).toBe(`drover/sandbox-${language.name}:2`);
   }
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { applyLimits, defaultLimitPolicy as policy } from "./limits.ts";
 
-const zero = { wallMs: 0, memoryBytes: 0, cpuMillis: 0, processes: 0, outputBytes: 0 };
+const zero = { wallMs: 0, memoryBytes: 0, cpuMillis: 0, processes: 0, outputBytes: 0, compileMs: 0, cpuTimeMs: 0 };
 
 test("zero takes the defaults, which are the documented ones", () => {
   expect(applyLimits(zero, policy)).toEqual({
@@ -10,11 +10,21 @@ test("zero takes the defaults, which are the documented ones", () => {
     cpuMillis: 1000,
     processes: 100,
     outputBytes: 102_400,
+    compileMs: 30_000,
+    cpuTimeMs: 600_000,
   });
 });
 
 test("what is over the cap or under the least is clamped", () => {
-  const huge = { wallMs: 1e10, memoryBytes: 1e15, cpuMillis: 1e6, processes: 1e6, outputBytes: 1e12 };
+  const huge = {
+    wallMs: 1e10,
+    memoryBytes: 1e15,
+    cpuMillis: 1e6,
+    processes: 1e6,
+    outputBytes: 1e12,
+    compileMs: 1e10,
+    cpuTimeMs: 1e10,
+  };
   expect(applyLimits(huge, policy)).toEqual(policy.caps);
   expect(applyLimits({ ...zero, memoryBytes: 1, processes: 1 }, policy)).toMatchObject({
     memoryBytes: 32 << 20,

@@ -10,6 +10,10 @@ export interface Limits {
   readonly processes: number;
   /** Bytes kept of each output stream. */
   readonly outputBytes: number;
+  /** Wall time of the compiler, apart from the program's. */
+  readonly compileMs: number;
+  /** CPU time of each phase over all its processes; it bites where several CPUs are allowed. */
+  readonly cpuTimeMs: number;
 }
 
 /** Default and cap of each limit, and the least that a container works with. */
@@ -18,12 +22,36 @@ export interface LimitPolicy {
   readonly caps: Limits;
 }
 
-const least: Limits = { wallMs: 1, memoryBytes: 32 * 1024 ** 2, cpuMillis: 10, processes: 32, outputBytes: 1 };
+const least: Limits = {
+  wallMs: 1,
+  memoryBytes: 32 * 1024 ** 2,
+  cpuMillis: 10,
+  processes: 32,
+  outputBytes: 1,
+  compileMs: 1,
+  cpuTimeMs: 1,
+};
 
 /** The policy of a service without configuration. */
 export const defaultLimitPolicy: LimitPolicy = {
-  defaults: { wallMs: 30_000, memoryBytes: 512 * 1024 ** 2, cpuMillis: 1000, processes: 100, outputBytes: 102_400 },
-  caps: { wallMs: 600_000, memoryBytes: 2 * 1024 ** 3, cpuMillis: 2000, processes: 512, outputBytes: 1024 ** 2 },
+  defaults: {
+    wallMs: 30_000,
+    memoryBytes: 512 * 1024 ** 2,
+    cpuMillis: 1000,
+    processes: 100,
+    outputBytes: 102_400,
+    compileMs: 30_000,
+    cpuTimeMs: 600_000,
+  },
+  caps: {
+    wallMs: 600_000,
+    memoryBytes: 2 * 1024 ** 3,
+    cpuMillis: 2000,
+    processes: 512,
+    outputBytes: 1024 ** 2,
+    compileMs: 120_000,
+    cpuTimeMs: 600_000,
+  },
 };
 
 const fields: readonly (readonly [keyof Limits, string])[] = [
@@ -32,6 +60,8 @@ const fields: readonly (readonly [keyof Limits, string])[] = [
   ["cpuMillis", "limits.cpu_millis"],
   ["processes", "limits.processes"],
   ["outputBytes", "limits.output_bytes"],
+  ["compileMs", "limits.compile_time"],
+  ["cpuTimeMs", "limits.cpu_time"],
 ];
 
 /**

@@ -12,6 +12,14 @@ test.each<[string, Partial<RunFacts>, string]>([
   ["SIGSEGV after a child was killed for memory", { exit: { signal: 11 }, oomSeen: true }, "SIGNALED"],
   ["SIGKILL by the kernel", { exit: { signal: 9 }, oomSeen: true }, "OOM"],
   ["files that do not fit", { diskFull: true, lost: "x" }, "DISK_LIMIT"],
+  ["a failure with the disk full", { exit: { code: 1 }, diskFull: true }, "DISK_LIMIT"],
+  ["exit 0 with the disk full", { exit: { code: 0 }, diskFull: true }, "EXITED"],
+  ["SIGBUS with the disk full", { exit: { signal: 7 }, diskFull: true }, "DISK_LIMIT"],
+  ["SIGXFSZ", { exit: { signal: 25 } }, "DISK_LIMIT"],
+  ["a compiler one part of which was killed for memory", { phase: "compile", exit: { code: 1 }, oomSeen: true }, "OOM"],
+  ["CPU time used up", { cpuExceeded: true, exit: { signal: 9 } }, "TIMEOUT_CPU"],
+  ["CPU time used up, and out of wall time too", { cpuExceeded: true, killedBy: "timeout" }, "TIMEOUT_WALL"],
+  ["CPU time used up under a cancel", { cpuExceeded: true, killedBy: "cancel" }, "CANCELLED"],
   ["process 1 lost to memory", { oomSeen: true, lost: "x" }, "OOM"],
   ["process 1 lost", { lost: "x" }, "INFRA_LOST"],
   ["our time-out, whatever followed", { killedBy: "timeout", exit: { code: 0 } }, "TIMEOUT_WALL"],
@@ -30,6 +38,30 @@ test("an exit has a code and no signal, a signal has its name and no code", () =
   expect(signalled.signal).toBe("SIGSEGV");
   expect(signalled.exitCode).toBeUndefined();
   expect(outcomeOf({ ...facts, exit: { signal: 40 } }).signal).toBe("SIG40");
+});
+
+test("the compiler's end is told as its own, and changes nothing", () => {
+  const outcome = outcomeOf({ ...facts, phase: "compile", exit: { code: 1 } });
+  expect(outcome).toMatchObject({ verdict: "EXITED", exitCode: 1, phase: "compile" });
+  expect(outcome.message).toBe("The compiler exited with 1.");
+  expect(endedByItself(outcome)).toBe(false);
+  const late = outcomeOf({ ...facts, phase: "compile", killedBy: "timeout" });
+  expect(late).toMatchObject({
+    verdict: "TIMEOUT_WALL",
+    message: "The compiler ran longer than 1000 ms and was killed.",
+  });
+});
+
+test("CPU time says its limit, and a full disk keeps the exit code", () => {
+  const outcome = outcomeOf({ ...facts, cpuExceeded: true, cpuLimitMs: 300 });
+  expect(outcome).toMatchObject({
+    killedBy: "timeout",
+    message: "The program used more than 300 ms of CPU time and was killed.",
+  });
+  expect(outcomeOf({ ...facts, exit: { code: 4 }, diskFull: true })).toMatchObject({
+    exitCode: 4,
+    message: "The program exited with 4. /workspace or /tmp was full.",
+  });
 });
 
 test("only a program that came to its own end may change the workspace", () => {

@@ -49,3 +49,15 @@ test("twins and folders that are files are refused by name", () => {
   expect(() => checkPaths("files", ["ab", "a/b", "a.b"])).not.toThrow();
   expect(foldersOf("a/b/c")).toEqual(["a", "a/b"]);
 });
+
+test.each(["C:x", "c:/x", "CON", "a/nul.txt", "src/AUX/x", "com1", "lpt9.c"])(
+  "%j is refused where a caller gives it",
+  (path) => {
+    expect(() => checkPaths("files", [path])).toThrow(/drive letter|device/);
+    expect(() => checkPaths("deleted_paths", [path])).not.toThrow();
+  },
+);
+
+test.each(["console.ts", "a/null.txt", "com10", "auxiliary", "a/C:b"])("%j is no device's name", (path) => {
+  expect(() => checkPaths("files", [path])).not.toThrow();
+});

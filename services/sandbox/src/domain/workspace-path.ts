@@ -23,6 +23,16 @@ export function pathFault(path: string): string | undefined {
   return long === undefined ? undefined : `a part of ${bytesOf(long)} bytes`;
 }
 
+/**
+ * What makes a path that a caller gives mean something else on another system, where its files may end up: a drive
+ * letter, or a name that Windows keeps for a device. A program's own files may have such names.
+ */
+export function foreignFault(path: string): string | undefined {
+  if (/^[A-Za-z]:/.test(path)) return "a drive letter";
+  const reserved = path.split("/").find((part) => /^(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?$/i.test(part));
+  return reserved === undefined ? undefined : `the name ${reserved.slice(0, 40)}, which is a device's`;
+}
+
 function bytesOf(text: string): number {
   return new TextEncoder().encode(text).length;
 }
@@ -35,7 +45,8 @@ export function checkPaths(field: string, paths: readonly string[]): void {
   const violations: FieldViolation[] = [];
   const seen = new Set<string>();
   for (const [index, path] of paths.entries()) {
-    const fault = pathFault(path) ?? (seen.has(path) ? "the same path twice" : undefined);
+    const foreign = field === "files" ? foreignFault(path) : undefined;
+    const fault = pathFault(path) ?? foreign ?? (seen.has(path) ? "the same path twice" : undefined);
     if (fault !== undefined) violations.push({ field: `${field}[${index}].path`, found: fault, allowed });
     seen.add(path);
   }

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file drover/sandbox/v1/exec.proto.
  */
 export const file_drover_sandbox_v1_exec: GenFile = /*@__PURE__*/
-  fileDesc("Chxkcm92ZXIvc2FuZGJveC92MS9leGVjLnByb3RvEhFkcm92ZXIuc2FuZGJveC52MSI5CgRGaWxlEgwKBHBhdGgYASABKAkSDwoHY29udGVudBgCIAEoDBISCgpleGVjdXRhYmxlGAMgASgIIokBCgZMaW1pdHMSLAoJd2FsbF90aW1lGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1lbW9yeV9ieXRlcxgCIAEoAxISCgpjcHVfbWlsbGlzGAMgASgFEhEKCXByb2Nlc3NlcxgEIAEoBRIUCgxvdXRwdXRfYnl0ZXMYBSABKAMiaAoLT3V0cHV0RmFjdHMSEgoKYnl0ZXNfc2VlbhgBIAEoAxISCgpieXRlc19rZXB0GAIgASgDEgwKBGhlYWQYAyABKAwSDAoEdGFpbBgEIAEoDBIVCg1ieXRlc19kcm9wcGVkGAUgASgDIvABCgpGaWxlQ2hhbmdlEgwKBHBhdGgYASABKAkSMAoEa2luZBgCIAEoDjIiLmRyb3Zlci5zYW5kYm94LnYxLkZpbGVDaGFuZ2UuS2luZBISCgpzaXplX2J5dGVzGAMgASgDEhYKDnNraXBwZWRfcmVhc29uGAQgASgJInYKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEg4KCktJTkRfQURERUQQARIRCg1LSU5EX01PRElGSUVEEAISEAoMS0lORF9ERUxFVEVEEAMSEAoMS0lORF9TS0lQUEVEEAQSEQoNS0lORF9DT05GTElDVBAFItcGCglFeGVjdXRpb24SCgoCaWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRIPCgd0YXNrX2lkGAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEjAKBXN0YXRlGAUgASgOMiEuZHJvdmVyLnNhbmRib3gudjEuRXhlY3V0aW9uU3RhdGUSKwoHdmVyZGljdBgGIAEoDjIaLmRyb3Zlci5zYW5kYm94LnYxLlZlcmRpY3QSFgoJZXhpdF9jb2RlGAcgASgFSACIAQESDgoGc2lnbmFsGAggASgJEhAKCG9vbV9zZWVuGAkgASgIEhEKCWtpbGxlZF9ieRgKIAEoCRIuCgZzdGRvdXQYCyABKAsyHi5kcm92ZXIuc2FuZGJveC52MS5PdXRwdXRGYWN0cxIuCgZzdGRlcnIYDCABKAsyHi5kcm92ZXIuc2FuZGJveC52MS5PdXRwdXRGYWN0cxIsCgl3YWxsX3RpbWUYDSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKwoIY3B1X3RpbWUYDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGQoRcGVha19tZW1vcnlfYnl0ZXMYDyABKAMSMQoOYXBwbGllZF9saW1pdHMYECABKAsyGS5kcm92ZXIuc2FuZGJveC52MS5MaW1pdHMSDQoFaW1hZ2UYESABKAkSDwoHcnVudGltZRgSIAEoCRIUCgx3b3Jrc3BhY2VfaWQYEyABKAkSIAoYd29ya3NwYWNlX3ZlcnNpb25fYmVmb3JlGBQgASgDEh8KF3dvcmtzcGFjZV92ZXJzaW9uX2FmdGVyGBUgASgDEi4KB2NoYW5nZXMYFiADKAsyHS5kcm92ZXIuc2FuZGJveC52MS5GaWxlQ2hhbmdlEi8KC2FjY2VwdGVkX2F0GBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydGVkX2F0GBggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgZIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbWVzc2FnZRgaIAEoCUIMCgpfZXhpdF9jb2RlKowCCgdWZXJkaWN0EhcKE1ZFUkRJQ1RfVU5TUEVDSUZJRUQQABISCg5WRVJESUNUX0VYSVRFRBABEhQKEFZFUkRJQ1RfU0lHTkFMRUQQAhIYChRWRVJESUNUX1RJTUVPVVRfV0FMTBADEhcKE1ZFUkRJQ1RfVElNRU9VVF9DUFUQBBIPCgtWRVJESUNUX09PTRAFEhgKFFZFUkRJQ1RfT1VUUFVUX0xJTUlUEAYSFgoSVkVSRElDVF9ESVNLX0xJTUlUEAcSFQoRVkVSRElDVF9DQU5DRUxMRUQQCBIZChVWRVJESUNUX0xBVU5DSF9GQUlMRUQQCRIWChJWRVJESUNUX0lORlJBX0xPU1QQCiqHAQoORXhlY3V0aW9uU3RhdGUSHwobRVhFQ1VUSU9OX1NUQVRFX1VOU1BFQ0lGSUVEEAASHAoYRVhFQ1VUSU9OX1NUQVRFX0FDQ0VQVEVEEAESGwoXRVhFQ1VUSU9OX1NUQVRFX1JVTk5JTkcQAhIZChVFWEVDVVRJT05fU1RBVEVfRU5ERUQQAyphCgxPdXRwdXRTdHJlYW0SHQoZT1VUUFVUX1NUUkVBTV9VTlNQRUNJRklFRBAAEhgKFE9VVFBVVF9TVFJFQU1fU1RET1VUEAESGAoUT1VUUFVUX1NUUkVBTV9TVERFUlIQAmIGcHJvdG8z", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("Chxkcm92ZXIvc2FuZGJveC92MS9leGVjLnByb3RvEhFkcm92ZXIuc2FuZGJveC52MSI5CgRGaWxlEgwKBHBhdGgYASABKAkSDwoHY29udGVudBgCIAEoDBISCgpleGVjdXRhYmxlGAMgASgIIucBCgZMaW1pdHMSLAoJd2FsbF90aW1lGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhQKDG1lbW9yeV9ieXRlcxgCIAEoAxISCgpjcHVfbWlsbGlzGAMgASgFEhEKCXByb2Nlc3NlcxgEIAEoBRIUCgxvdXRwdXRfYnl0ZXMYBSABKAMSLwoMY29tcGlsZV90aW1lGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEisKCGNwdV90aW1lGAcgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uImgKC091dHB1dEZhY3RzEhIKCmJ5dGVzX3NlZW4YASABKAMSEgoKYnl0ZXNfa2VwdBgCIAEoAxIMCgRoZWFkGAMgASgMEgwKBHRhaWwYBCABKAwSFQoNYnl0ZXNfZHJvcHBlZBgFIAEoAyKZAgoLUGhhc2VSZXN1bHQSFgoJZXhpdF9jb2RlGAEgASgFSACIAQESDgoGc2lnbmFsGAIgASgJEi4KBnN0ZG91dBgDIAEoCzIeLmRyb3Zlci5zYW5kYm94LnYxLk91dHB1dEZhY3RzEi4KBnN0ZGVychgEIAEoCzIeLmRyb3Zlci5zYW5kYm94LnYxLk91dHB1dEZhY3RzEiwKCXdhbGxfdGltZRgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIrCghjcHVfdGltZRgGIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIZChFwZWFrX21lbW9yeV9ieXRlcxgHIAEoA0IMCgpfZXhpdF9jb2RlIosCCgpQaGFzZVRpbWVzEigKBXF1ZXVlGAEgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEigKBXN0YXJ0GAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEikKBmluamVjdBgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIqCgdjb21waWxlGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEiYKA3J1bhgFIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIqCgdjb2xsZWN0GAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIvABCgpGaWxlQ2hhbmdlEgwKBHBhdGgYASABKAkSMAoEa2luZBgCIAEoDjIiLmRyb3Zlci5zYW5kYm94LnYxLkZpbGVDaGFuZ2UuS2luZBISCgpzaXplX2J5dGVzGAMgASgDEhYKDnNraXBwZWRfcmVhc29uGAQgASgJInYKBEtpbmQSFAoQS0lORF9VTlNQRUNJRklFRBAAEg4KCktJTkRfQURERUQQARIRCg1LSU5EX01PRElGSUVEEAISEAoMS0lORF9ERUxFVEVEEAMSEAoMS0lORF9TS0lQUEVEEAQSEQoNS0lORF9DT05GTElDVBAFIpMICglFeGVjdXRpb24SCgoCaWQYASABKAkSDwoHY2FsbF9pZBgCIAEoCRIPCgd0YXNrX2lkGAMgASgJEhAKCGxhbmd1YWdlGAQgASgJEjAKBXN0YXRlGAUgASgOMiEuZHJvdmVyLnNhbmRib3gudjEuRXhlY3V0aW9uU3RhdGUSKwoHdmVyZGljdBgGIAEoDjIaLmRyb3Zlci5zYW5kYm94LnYxLlZlcmRpY3QSFgoJZXhpdF9jb2RlGAcgASgFSACIAQESDgoGc2lnbmFsGAggASgJEhAKCG9vbV9zZWVuGAkgASgIEhEKCWtpbGxlZF9ieRgKIAEoCRIuCgZzdGRvdXQYCyABKAsyHi5kcm92ZXIuc2FuZGJveC52MS5PdXRwdXRGYWN0cxIuCgZzdGRlcnIYDCABKAsyHi5kcm92ZXIuc2FuZGJveC52MS5PdXRwdXRGYWN0cxIsCgl3YWxsX3RpbWUYDSABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SKwoIY3B1X3RpbWUYDiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SGQoRcGVha19tZW1vcnlfYnl0ZXMYDyABKAMSMQoOYXBwbGllZF9saW1pdHMYECABKAsyGS5kcm92ZXIuc2FuZGJveC52MS5MaW1pdHMSDQoFaW1hZ2UYESABKAkSDwoHcnVudGltZRgSIAEoCRIUCgx3b3Jrc3BhY2VfaWQYEyABKAkSIAoYd29ya3NwYWNlX3ZlcnNpb25fYmVmb3JlGBQgASgDEh8KF3dvcmtzcGFjZV92ZXJzaW9uX2FmdGVyGBUgASgDEi4KB2NoYW5nZXMYFiADKAsyHS5kcm92ZXIuc2FuZGJveC52MS5GaWxlQ2hhbmdlEi8KC2FjY2VwdGVkX2F0GBcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgpzdGFydGVkX2F0GBggASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgZIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDwoHbWVzc2FnZRgaIAEoCRInCgVwaGFzZRgbIAEoDjIYLmRyb3Zlci5zYW5kYm94LnYxLlBoYXNlEi8KB2NvbXBpbGUYHCABKAsyHi5kcm92ZXIuc2FuZGJveC52MS5QaGFzZVJlc3VsdBIyCgtwaGFzZV90aW1lcxgdIAEoCzIdLmRyb3Zlci5zYW5kYm94LnYxLlBoYXNlVGltZXMSFAoMaW1hZ2VfZGlnZXN0GB4gASgJEhYKDnBvbGljeV92ZXJzaW9uGB8gASgJQgwKCl9leGl0X2NvZGUqjAIKB1ZlcmRpY3QSFwoTVkVSRElDVF9VTlNQRUNJRklFRBAAEhIKDlZFUkRJQ1RfRVhJVEVEEAESFAoQVkVSRElDVF9TSUdOQUxFRBACEhgKFFZFUkRJQ1RfVElNRU9VVF9XQUxMEAMSFwoTVkVSRElDVF9USU1FT1VUX0NQVRAEEg8KC1ZFUkRJQ1RfT09NEAUSGAoUVkVSRElDVF9PVVRQVVRfTElNSVQQBhIWChJWRVJESUNUX0RJU0tfTElNSVQQBxIVChFWRVJESUNUX0NBTkNFTExFRBAIEhkKFVZFUkRJQ1RfTEFVTkNIX0ZBSUxFRBAJEhYKElZFUkRJQ1RfSU5GUkFfTE9TVBAKKocBCg5FeGVjdXRpb25TdGF0ZRIfChtFWEVDVVRJT05fU1RBVEVfVU5TUEVDSUZJRUQQABIcChhFWEVDVVRJT05fU1RBVEVfQUNDRVBURUQQARIbChdFWEVDVVRJT05fU1RBVEVfUlVOTklORxACEhkKFUVYRUNVVElPTl9TVEFURV9FTkRFRBADKmEKDE91dHB1dFN0cmVhbRIdChlPVVRQVVRfU1RSRUFNX1VOU1BFQ0lGSUVEEAASGAoUT1VUUFVUX1NUUkVBTV9TVERPVVQQARIYChRPVVRQVVRfU1RSRUFNX1NUREVSUhACKkAKBVBoYXNlEhUKEVBIQVNFX1VOU1BFQ0lGSUVEEAASEQoNUEhBU0VfQ09NUElMRRABEg0KCVBIQVNFX1JVThACYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * A file given to a run or read from a workspace.
@@ -84,6 +84,20 @@ export type Limits = Message<"drover.sandbox.v1.Limits"> & {
    * @generated from field: int64 output_bytes = 5;
    */
   outputBytes: bigint;
+
+  /**
+   * Wall time of the compiler, apart from that of the program.
+   *
+   * @generated from field: google.protobuf.Duration compile_time = 6;
+   */
+  compileTime?: Duration | undefined;
+
+  /**
+   * CPU time of each phase, over all its processes.
+   *
+   * @generated from field: google.protobuf.Duration cpu_time = 7;
+   */
+  cpuTime?: Duration | undefined;
 };
 
 /**
@@ -137,6 +151,111 @@ export const OutputFactsSchema: GenMessage<OutputFacts> = /*@__PURE__*/
   messageDesc(file_drover_sandbox_v1_exec, 2);
 
 /**
+ * What the compiler came to.
+ *
+ * @generated from message drover.sandbox.v1.PhaseResult
+ */
+export type PhaseResult = Message<"drover.sandbox.v1.PhaseResult"> & {
+  /**
+   * Present where it ended by itself.
+   *
+   * @generated from field: optional int32 exit_code = 1;
+   */
+  exitCode?: number | undefined;
+
+  /**
+   * Name of the ending signal.
+   *
+   * @generated from field: string signal = 2;
+   */
+  signal: string;
+
+  /**
+   * @generated from field: drover.sandbox.v1.OutputFacts stdout = 3;
+   */
+  stdout?: OutputFacts | undefined;
+
+  /**
+   * @generated from field: drover.sandbox.v1.OutputFacts stderr = 4;
+   */
+  stderr?: OutputFacts | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration wall_time = 5;
+   */
+  wallTime?: Duration | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration cpu_time = 6;
+   */
+  cpuTime?: Duration | undefined;
+
+  /**
+   * @generated from field: int64 peak_memory_bytes = 7;
+   */
+  peakMemoryBytes: bigint;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.PhaseResult.
+ * Use `create(PhaseResultSchema)` to create a new message.
+ */
+export const PhaseResultSchema: GenMessage<PhaseResult> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec, 3);
+
+/**
+ * Where the time of a run went, in order.
+ *
+ * @generated from message drover.sandbox.v1.PhaseTimes
+ */
+export type PhaseTimes = Message<"drover.sandbox.v1.PhaseTimes"> & {
+  /**
+   * Waiting for a place.
+   *
+   * @generated from field: google.protobuf.Duration queue = 1;
+   */
+  queue?: Duration | undefined;
+
+  /**
+   * Until the container was ready.
+   *
+   * @generated from field: google.protobuf.Duration start = 2;
+   */
+  start?: Duration | undefined;
+
+  /**
+   * Its files.
+   *
+   * @generated from field: google.protobuf.Duration inject = 3;
+   */
+  inject?: Duration | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration compile = 4;
+   */
+  compile?: Duration | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Duration run = 5;
+   */
+  run?: Duration | undefined;
+
+  /**
+   * Taking over what it changed.
+   *
+   * @generated from field: google.protobuf.Duration collect = 6;
+   */
+  collect?: Duration | undefined;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.PhaseTimes.
+ * Use `create(PhaseTimesSchema)` to create a new message.
+ */
+export const PhaseTimesSchema: GenMessage<PhaseTimes> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec, 4);
+
+/**
  * One change that a run made to its workspace.
  *
  * @generated from message drover.sandbox.v1.FileChange
@@ -168,7 +287,7 @@ export type FileChange = Message<"drover.sandbox.v1.FileChange"> & {
  * Use `create(FileChangeSchema)` to create a new message.
  */
 export const FileChangeSchema: GenMessage<FileChange> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec, 3);
+  messageDesc(file_drover_sandbox_v1_exec, 5);
 
 /**
  * What happened to the file.
@@ -222,7 +341,7 @@ export type FileChange_Kind = (typeof FileChange_Kind)[keyof typeof FileChange_K
  * Describes the enum drover.sandbox.v1.FileChange.Kind.
  */
 export const FileChange_KindSchema: GenEnum<FileChange_Kind> = /*@__PURE__*/
-  enumDesc(file_drover_sandbox_v1_exec, 3, 0);
+  enumDesc(file_drover_sandbox_v1_exec, 5, 0);
 
 /**
  * One run of a program in a container of its own, with the raw facts beside the verdict.
@@ -373,6 +492,39 @@ export type Execution = Message<"drover.sandbox.v1.Execution"> & {
    * @generated from field: string message = 26;
    */
   message: string;
+
+  /**
+   * The phase in which it ended. Verdict, exit code and signal are those of this phase.
+   *
+   * @generated from field: drover.sandbox.v1.Phase phase = 27;
+   */
+  phase: Phase;
+
+  /**
+   * Present where the language is compiled. Streams, times and memory beside it are the program's alone.
+   *
+   * @generated from field: drover.sandbox.v1.PhaseResult compile = 28;
+   */
+  compile?: PhaseResult | undefined;
+
+  /**
+   * @generated from field: drover.sandbox.v1.PhaseTimes phase_times = 29;
+   */
+  phaseTimes?: PhaseTimes | undefined;
+
+  /**
+   * Content address of the image that ran, "sha256:…"; empty where none did.
+   *
+   * @generated from field: string image_digest = 30;
+   */
+  imageDigest: string;
+
+  /**
+   * Names the limits, languages and hardening in force; it changes when one of them does.
+   *
+   * @generated from field: string policy_version = 31;
+   */
+  policyVersion: string;
 };
 
 /**
@@ -380,7 +532,7 @@ export type Execution = Message<"drover.sandbox.v1.Execution"> & {
  * Use `create(ExecutionSchema)` to create a new message.
  */
 export const ExecutionSchema: GenMessage<Execution> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec, 4);
+  messageDesc(file_drover_sandbox_v1_exec, 6);
 
 /**
  * How a run ended, decided from recorded facts alone.
@@ -539,4 +691,39 @@ export type OutputStream = (typeof OutputStream)[keyof typeof OutputStream] | Un
  */
 export const OutputStreamSchema: GenEnum<OutputStream> = /*@__PURE__*/
   enumDesc(file_drover_sandbox_v1_exec, 2);
+
+/**
+ * One of the two steps of a run. Languages that are not compiled have the second one only.
+ *
+ * @generated from enum drover.sandbox.v1.Phase
+ */
+export const Phase = {
+  /**
+   * @generated from enum value: PHASE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * @generated from enum value: PHASE_COMPILE = 1;
+   */
+  COMPILE: 1,
+
+  /**
+   * @generated from enum value: PHASE_RUN = 2;
+   */
+  RUN: 2,
+} as const;
+
+/**
+ * One of the two steps of a run. Languages that are not compiled have the second one only.
+ *
+ * @generated from enum drover.sandbox.v1.Phase
+ */
+export type Phase = (typeof Phase)[keyof typeof Phase] | UnknownEnum;
+
+/**
+ * Describes the enum drover.sandbox.v1.Phase.
+ */
+export const PhaseSchema: GenEnum<Phase> = /*@__PURE__*/
+  enumDesc(file_drover_sandbox_v1_exec, 3);
 

@@ -7,13 +7,15 @@ import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2
 import { file_drover_common_v1_options } from "../../common/v1/options_pb.ts";
 import type { Execution, File, Limits, OutputStream } from "./exec_pb.ts";
 import { file_drover_sandbox_v1_exec } from "./exec_pb.ts";
+import type { Duration } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file drover/sandbox/v1/exec_service.proto.
  */
 export const file_drover_sandbox_v1_exec_service: GenFile = /*@__PURE__*/
-  fileDesc("CiRkcm92ZXIvc2FuZGJveC92MS9leGVjX3NlcnZpY2UucHJvdG8SEWRyb3Zlci5zYW5kYm94LnYxItICCgpSdW5SZXF1ZXN0Eg8KB2NhbGxfaWQYASABKAkSDwoHdGFza19pZBgCIAEoCRIQCghsYW5ndWFnZRgDIAEoCRIMCgRjb2RlGAQgASgJEiYKBWZpbGVzGAUgAygLMhcuZHJvdmVyLnNhbmRib3gudjEuRmlsZRIRCglhcmd1bWVudHMYBiADKAkSDQoFc3RkaW4YByABKAwSQwoLZW52aXJvbm1lbnQYCCADKAsyLi5kcm92ZXIuc2FuZGJveC52MS5SdW5SZXF1ZXN0LkVudmlyb25tZW50RW50cnkSKQoGbGltaXRzGAkgASgLMhkuZHJvdmVyLnNhbmRib3gudjEuTGltaXRzEhQKDHdvcmtzcGFjZV9pZBgKIAEoCRoyChBFbnZpcm9ubWVudEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi6AEKC1J1blJlc3BvbnNlEhAKCHNlcXVlbmNlGAEgASgDEjIKCGFjY2VwdGVkGAIgASgLMh4uZHJvdmVyLnNhbmRib3gudjEuUnVuQWNjZXB0ZWRIABIwCgdzdGFydGVkGAMgASgLMh0uZHJvdmVyLnNhbmRib3gudjEuUnVuU3RhcnRlZEgAEioKBGRhdGEYBCABKAsyGi5kcm92ZXIuc2FuZGJveC52MS5SdW5EYXRhSAASLAoFZW5kZWQYBSABKAsyGy5kcm92ZXIuc2FuZGJveC52MS5SdW5FbmRlZEgAQgcKBWV2ZW50IjUKC1J1bkFjY2VwdGVkEhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRIQCghleGlzdGluZxgCIAEoCCI/CgpSdW5TdGFydGVkEjEKDmFwcGxpZWRfbGltaXRzGAEgASgLMhkuZHJvdmVyLnNhbmRib3gudjEuTGltaXRzIlgKB1J1bkRhdGESLwoGc3RyZWFtGAEgASgOMh8uZHJvdmVyLnNhbmRib3gudjEuT3V0cHV0U3RyZWFtEg4KBm9mZnNldBgCIAEoAxIMCgRkYXRhGAMgASgMIjsKCFJ1bkVuZGVkEi8KCWV4ZWN1dGlvbhgBIAEoCzIcLmRyb3Zlci5zYW5kYm94LnYxLkV4ZWN1dGlvbiI9ChNHZXRFeGVjdXRpb25SZXF1ZXN0EgwKAmlkGAEgASgJSAASEQoHY2FsbF9pZBgCIAEoCUgAQgUKA2tleSJHChRHZXRFeGVjdXRpb25SZXNwb25zZRIvCglleGVjdXRpb24YASABKAsyHC5kcm92ZXIuc2FuZGJveC52MS5FeGVjdXRpb24iTwoVTGlzdEV4ZWN1dGlvbnNSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEQoJcGFnZV9zaXplGAIgASgFEhIKCnBhZ2VfdG9rZW4YAyABKAkiYwoWTGlzdEV4ZWN1dGlvbnNSZXNwb25zZRIwCgpleGVjdXRpb25zGAEgAygLMhwuZHJvdmVyLnNhbmRib3gudjEuRXhlY3V0aW9uEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSIWChRMaXN0TGFuZ3VhZ2VzUmVxdWVzdCJHChVMaXN0TGFuZ3VhZ2VzUmVzcG9uc2USLgoJbGFuZ3VhZ2VzGAEgAygLMhsuZHJvdmVyLnNhbmRib3gudjEuTGFuZ3VhZ2UiSQoITGFuZ3VhZ2USDAoEbmFtZRgBIAEoCRINCgV0aXRsZRgCIAEoCRINCgVpbWFnZRgDIAEoCRIRCglhdmFpbGFibGUYBCABKAgiFAoSQ2hlY2tIZWFsdGhSZXF1ZXN0InAKE0NoZWNrSGVhbHRoUmVzcG9uc2USDQoFcmVhZHkYASABKAgSDwoHcHJvYmxlbRgCIAEoCRIOCgZhZHZpY2UYAyABKAkSEQoJaXNvbGF0aW9uGAQgASgJEhYKDmRhZW1vbl92ZXJzaW9uGAUgASgJMqkECgtFeGVjU2VydmljZRJUCgNSdW4SHS5kcm92ZXIuc2FuZGJveC52MS5SdW5SZXF1ZXN0Gh4uZHJvdmVyLnNhbmRib3gudjEuUnVuUmVzcG9uc2UiDOrgGAhleGVjOnJ1bjABEm4KDEdldEV4ZWN1dGlvbhImLmRyb3Zlci5zYW5kYm94LnYxLkdldEV4ZWN1dGlvblJlcXVlc3QaJy5kcm92ZXIuc2FuZGJveC52MS5HZXRFeGVjdXRpb25SZXNwb25zZSIN6uAYCWV4ZWM6cmVhZBJ0Cg5MaXN0RXhlY3V0aW9ucxIoLmRyb3Zlci5zYW5kYm94LnYxLkxpc3RFeGVjdXRpb25zUmVxdWVzdBopLmRyb3Zlci5zYW5kYm94LnYxLkxpc3RFeGVjdXRpb25zUmVzcG9uc2UiDergGAlleGVjOnJlYWQScQoNTGlzdExhbmd1YWdlcxInLmRyb3Zlci5zYW5kYm94LnYxLkxpc3RMYW5ndWFnZXNSZXF1ZXN0GiguZHJvdmVyLnNhbmRib3gudjEuTGlzdExhbmd1YWdlc1Jlc3BvbnNlIg3q4BgJZXhlYzpyZWFkEmsKC0NoZWNrSGVhbHRoEiUuZHJvdmVyLnNhbmRib3gudjEuQ2hlY2tIZWFsdGhSZXF1ZXN0GiYuZHJvdmVyLnNhbmRib3gudjEuQ2hlY2tIZWFsdGhSZXNwb25zZSIN6uAYCWV4ZWM6cmVhZGIGcHJvdG8z", [file_drover_common_v1_options, file_drover_sandbox_v1_exec]);
+  fileDesc("CiRkcm92ZXIvc2FuZGJveC92MS9leGVjX3NlcnZpY2UucHJvdG8SEWRyb3Zlci5zYW5kYm94LnYxItICCgpSdW5SZXF1ZXN0Eg8KB2NhbGxfaWQYASABKAkSDwoHdGFza19pZBgCIAEoCRIQCghsYW5ndWFnZRgDIAEoCRIMCgRjb2RlGAQgASgJEiYKBWZpbGVzGAUgAygLMhcuZHJvdmVyLnNhbmRib3gudjEuRmlsZRIRCglhcmd1bWVudHMYBiADKAkSDQoFc3RkaW4YByABKAwSQwoLZW52aXJvbm1lbnQYCCADKAsyLi5kcm92ZXIuc2FuZGJveC52MS5SdW5SZXF1ZXN0LkVudmlyb25tZW50RW50cnkSKQoGbGltaXRzGAkgASgLMhkuZHJvdmVyLnNhbmRib3gudjEuTGltaXRzEhQKDHdvcmtzcGFjZV9pZBgKIAEoCRoyChBFbnZpcm9ubWVudEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi6AEKC1J1blJlc3BvbnNlEhAKCHNlcXVlbmNlGAEgASgDEjIKCGFjY2VwdGVkGAIgASgLMh4uZHJvdmVyLnNhbmRib3gudjEuUnVuQWNjZXB0ZWRIABIwCgdzdGFydGVkGAMgASgLMh0uZHJvdmVyLnNhbmRib3gudjEuUnVuU3RhcnRlZEgAEioKBGRhdGEYBCABKAsyGi5kcm92ZXIuc2FuZGJveC52MS5SdW5EYXRhSAASLAoFZW5kZWQYBSABKAsyGy5kcm92ZXIuc2FuZGJveC52MS5SdW5FbmRlZEgAQgcKBWV2ZW50IjUKC1J1bkFjY2VwdGVkEhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRIQCghleGlzdGluZxgCIAEoCCI/CgpSdW5TdGFydGVkEjEKDmFwcGxpZWRfbGltaXRzGAEgASgLMhkuZHJvdmVyLnNhbmRib3gudjEuTGltaXRzIlgKB1J1bkRhdGESLwoGc3RyZWFtGAEgASgOMh8uZHJvdmVyLnNhbmRib3gudjEuT3V0cHV0U3RyZWFtEg4KBm9mZnNldBgCIAEoAxIMCgRkYXRhGAMgASgMIjsKCFJ1bkVuZGVkEi8KCWV4ZWN1dGlvbhgBIAEoCzIcLmRyb3Zlci5zYW5kYm94LnYxLkV4ZWN1dGlvbiKSAgoMU3RhcnRSZXF1ZXN0Eg8KB2NhbGxfaWQYASABKAkSDwoHdGFza19pZBgCIAEoCRIUCgx3b3Jrc3BhY2VfaWQYAyABKAkSDwoHY29tbWFuZBgEIAEoCRJFCgtlbnZpcm9ubWVudBgFIAMoCzIwLmRyb3Zlci5zYW5kYm94LnYxLlN0YXJ0UmVxdWVzdC5FbnZpcm9ubWVudEVudHJ5EioKB3RpbWVvdXQYBiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEgoKYmFja2dyb3VuZBgHIAEoCBoyChBFbnZpcm9ubWVudEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiUgoNU3RhcnRSZXNwb25zZRIvCglleGVjdXRpb24YASABKAsyHC5kcm92ZXIuc2FuZGJveC52MS5FeGVjdXRpb24SEAoIZXhpc3RpbmcYAiABKAgisgEKC1JlYWRSZXF1ZXN0EhQKDGV4ZWN1dGlvbl9pZBgBIAEoCRIVCg1zdGRvdXRfb2Zmc2V0GAIgASgDEhUKDXN0ZGVycl9vZmZzZXQYAyABKAMSEQoJbWF4X2J5dGVzGAQgASgFEg4KBmZpbHRlchgFIAEoCRInCgR3YWl0GAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhMKC3VudGlsX2VuZGVkGAcgASgIIp8BCgxSZWFkUmVzcG9uc2USLwoJZXhlY3V0aW9uGAEgASgLMhwuZHJvdmVyLnNhbmRib3gudjEuRXhlY3V0aW9uEi4KBnN0ZG91dBgCIAEoCzIeLmRyb3Zlci5zYW5kYm94LnYxLk91dHB1dENodW5rEi4KBnN0ZGVychgDIAEoCzIeLmRyb3Zlci5zYW5kYm94LnYxLk91dHB1dENodW5rImsKC091dHB1dENodW5rEg4KBm9mZnNldBgBIAEoAxIMCgRkYXRhGAIgASgMEhMKC25leHRfb2Zmc2V0GAMgASgDEhUKDW1pc3NpbmdfYnl0ZXMYBCABKAMSEgoKYnl0ZXNfc2VlbhgFIAEoAyJWChFXcml0ZUlucHV0UmVxdWVzdBIUCgxleGVjdXRpb25faWQYASABKAkSDAoEZGF0YRgCIAEoDBIOCgZvZmZzZXQYAyABKAMSDQoFY2xvc2UYBCABKAgiKwoSV3JpdGVJbnB1dFJlc3BvbnNlEhUKDWJ5dGVzX3dyaXR0ZW4YASABKAMiTwoNU2lnbmFsUmVxdWVzdBIUCgxleGVjdXRpb25faWQYASABKAkSKAoFZ3JhY2UYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24iQQoOU2lnbmFsUmVzcG9uc2USLwoJZXhlY3V0aW9uGAEgASgLMhwuZHJvdmVyLnNhbmRib3gudjEuRXhlY3V0aW9uIiQKEUVuZFNlc3Npb25SZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkiFAoSRW5kU2Vzc2lvblJlc3BvbnNlIj0KE0dldEV4ZWN1dGlvblJlcXVlc3QSDAoCaWQYASABKAlIABIRCgdjYWxsX2lkGAIgASgJSABCBQoDa2V5IkcKFEdldEV4ZWN1dGlvblJlc3BvbnNlEi8KCWV4ZWN1dGlvbhgBIAEoCzIcLmRyb3Zlci5zYW5kYm94LnYxLkV4ZWN1dGlvbiJPChVMaXN0RXhlY3V0aW9uc1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJjChZMaXN0RXhlY3V0aW9uc1Jlc3BvbnNlEjAKCmV4ZWN1dGlvbnMYASADKAsyHC5kcm92ZXIuc2FuZGJveC52MS5FeGVjdXRpb24SFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIhYKFExpc3RMYW5ndWFnZXNSZXF1ZXN0IkcKFUxpc3RMYW5ndWFnZXNSZXNwb25zZRIuCglsYW5ndWFnZXMYASADKAsyGy5kcm92ZXIuc2FuZGJveC52MS5MYW5ndWFnZSJJCghMYW5ndWFnZRIMCgRuYW1lGAEgASgJEg0KBXRpdGxlGAIgASgJEg0KBWltYWdlGAMgASgJEhEKCWF2YWlsYWJsZRgEIAEoCCIUChJDaGVja0hlYWx0aFJlcXVlc3QicAoTQ2hlY2tIZWFsdGhSZXNwb25zZRINCgVyZWFkeRgBIAEoCBIPCgdwcm9ibGVtGAIgASgJEg4KBmFkdmljZRgDIAEoCRIRCglpc29sYXRpb24YBCABKAkSFgoOZGFlbW9uX3ZlcnNpb24YBSABKAkyiQgKC0V4ZWNTZXJ2aWNlElQKA1J1bhIdLmRyb3Zlci5zYW5kYm94LnYxLlJ1blJlcXVlc3QaHi5kcm92ZXIuc2FuZGJveC52MS5SdW5SZXNwb25zZSIM6uAYCGV4ZWM6cnVuMAESWAoFU3RhcnQSHy5kcm92ZXIuc2FuZGJveC52MS5TdGFydFJlcXVlc3QaIC5kcm92ZXIuc2FuZGJveC52MS5TdGFydFJlc3BvbnNlIgzq4BgIZXhlYzpydW4SVQoEUmVhZBIeLmRyb3Zlci5zYW5kYm94LnYxLlJlYWRSZXF1ZXN0Gh8uZHJvdmVyLnNhbmRib3gudjEuUmVhZFJlc3BvbnNlIgzq4BgIZXhlYzpydW4SZwoKV3JpdGVJbnB1dBIkLmRyb3Zlci5zYW5kYm94LnYxLldyaXRlSW5wdXRSZXF1ZXN0GiUuZHJvdmVyLnNhbmRib3gudjEuV3JpdGVJbnB1dFJlc3BvbnNlIgzq4BgIZXhlYzpydW4SWwoGU2lnbmFsEiAuZHJvdmVyLnNhbmRib3gudjEuU2lnbmFsUmVxdWVzdBohLmRyb3Zlci5zYW5kYm94LnYxLlNpZ25hbFJlc3BvbnNlIgzq4BgIZXhlYzpydW4SZwoKRW5kU2Vzc2lvbhIkLmRyb3Zlci5zYW5kYm94LnYxLkVuZFNlc3Npb25SZXF1ZXN0GiUuZHJvdmVyLnNhbmRib3gudjEuRW5kU2Vzc2lvblJlc3BvbnNlIgzq4BgIZXhlYzpydW4SbgoMR2V0RXhlY3V0aW9uEiYuZHJvdmVyLnNhbmRib3gudjEuR2V0RXhlY3V0aW9uUmVxdWVzdBonLmRyb3Zlci5zYW5kYm94LnYxLkdldEV4ZWN1dGlvblJlc3BvbnNlIg3q4BgJZXhlYzpyZWFkEnQKDkxpc3RFeGVjdXRpb25zEiguZHJvdmVyLnNhbmRib3gudjEuTGlzdEV4ZWN1dGlvbnNSZXF1ZXN0GikuZHJvdmVyLnNhbmRib3gudjEuTGlzdEV4ZWN1dGlvbnNSZXNwb25zZSIN6uAYCWV4ZWM6cmVhZBJxCg1MaXN0TGFuZ3VhZ2VzEicuZHJvdmVyLnNhbmRib3gudjEuTGlzdExhbmd1YWdlc1JlcXVlc3QaKC5kcm92ZXIuc2FuZGJveC52MS5MaXN0TGFuZ3VhZ2VzUmVzcG9uc2UiDergGAlleGVjOnJlYWQSawoLQ2hlY2tIZWFsdGgSJS5kcm92ZXIuc2FuZGJveC52MS5DaGVja0hlYWx0aFJlcXVlc3QaJi5kcm92ZXIuc2FuZGJveC52MS5DaGVja0hlYWx0aFJlc3BvbnNlIg3q4BgJZXhlYzpyZWFkYgZwcm90bzM", [file_drover_common_v1_options, file_drover_sandbox_v1_exec, file_google_protobuf_duration]);
 
 /**
  * A program to run.
@@ -171,7 +173,7 @@ export const RunAcceptedSchema: GenMessage<RunAccepted> = /*@__PURE__*/
   messageDesc(file_drover_sandbox_v1_exec_service, 2);
 
 /**
- * The program runs.
+ * The program runs; where it is compiled, the compiler has succeeded.
  *
  * @generated from message drover.sandbox.v1.RunStarted
  */
@@ -190,7 +192,7 @@ export const RunStartedSchema: GenMessage<RunStarted> = /*@__PURE__*/
   messageDesc(file_drover_sandbox_v1_exec_service, 3);
 
 /**
- * Output as it came, until the cap.
+ * Output of the program as it came, until the cap. A compiler's output comes with the execution.
  *
  * @generated from message drover.sandbox.v1.RunData
  */
@@ -221,7 +223,7 @@ export const RunDataSchema: GenMessage<RunData> = /*@__PURE__*/
   messageDesc(file_drover_sandbox_v1_exec_service, 4);
 
 /**
- * The run is over and its container is gone.
+ * The run is over: nothing of its program runs any more.
  *
  * @generated from message drover.sandbox.v1.RunEnded
  */
@@ -238,6 +240,367 @@ export type RunEnded = Message<"drover.sandbox.v1.RunEnded"> & {
  */
 export const RunEndedSchema: GenMessage<RunEnded> = /*@__PURE__*/
   messageDesc(file_drover_sandbox_v1_exec_service, 5);
+
+/**
+ * A shell command.
+ *
+ * @generated from message drover.sandbox.v1.StartRequest
+ */
+export type StartRequest = Message<"drover.sandbox.v1.StartRequest"> & {
+  /**
+   * Made by the caller, a UUID; the idempotency key.
+   *
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * Whose session container; required.
+   *
+   * @generated from field: string task_id = 2;
+   */
+  taskId: string;
+
+  /**
+   * What becomes /workspace; required, and the same for all commands of a session.
+   *
+   * @generated from field: string workspace_id = 3;
+   */
+  workspaceId: string;
+
+  /**
+   * Reaches `bash -c` byte for byte; at most 128 KiB without NUL.
+   *
+   * @generated from field: string command = 4;
+   */
+  command: string;
+
+  /**
+   * Added to PATH, HOME, LANG and TMPDIR; nothing else is inherited.
+   *
+   * @generated from field: map<string, string> environment = 5;
+   */
+  environment: { [key: string]: string };
+
+  /**
+   * Wall time; absent means 2 minutes, at most 10, and for a background command one hour.
+   *
+   * @generated from field: google.protobuf.Duration timeout = 6;
+   */
+  timeout?: Duration | undefined;
+
+  /**
+   * @generated from field: bool background = 7;
+   */
+  background: boolean;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.StartRequest.
+ * Use `create(StartRequestSchema)` to create a new message.
+ */
+export const StartRequestSchema: GenMessage<StartRequest> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 6);
+
+/**
+ * The command runs, or ran.
+ *
+ * @generated from message drover.sandbox.v1.StartResponse
+ */
+export type StartResponse = Message<"drover.sandbox.v1.StartResponse"> & {
+  /**
+   * @generated from field: drover.sandbox.v1.Execution execution = 1;
+   */
+  execution?: Execution | undefined;
+
+  /**
+   * True where call_id was known already.
+   *
+   * @generated from field: bool existing = 2;
+   */
+  existing: boolean;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.StartResponse.
+ * Use `create(StartResponseSchema)` to create a new message.
+ */
+export const StartResponseSchema: GenMessage<StartResponse> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 7);
+
+/**
+ * What to read.
+ *
+ * @generated from message drover.sandbox.v1.ReadRequest
+ */
+export type ReadRequest = Message<"drover.sandbox.v1.ReadRequest"> & {
+  /**
+   * @generated from field: string execution_id = 1;
+   */
+  executionId: string;
+
+  /**
+   * Position of the first byte wanted of each stream.
+   *
+   * @generated from field: int64 stdout_offset = 2;
+   */
+  stdoutOffset: bigint;
+
+  /**
+   * @generated from field: int64 stderr_offset = 3;
+   */
+  stderrOffset: bigint;
+
+  /**
+   * At most so many bytes of each stream; 0 means 100,000, the cap is 1,000,000.
+   *
+   * @generated from field: int32 max_bytes = 4;
+   */
+  maxBytes: number;
+
+  /**
+   * RE2; only lines that match are shown. Positions count all bytes all the same.
+   *
+   * @generated from field: string filter = 5;
+   */
+  filter: string;
+
+  /**
+   * How long to wait for something new, at most 60 s; absent answers at once.
+   *
+   * @generated from field: google.protobuf.Duration wait = 6;
+   */
+  wait?: Duration | undefined;
+
+  /**
+   * Wait for the end, not for output.
+   *
+   * @generated from field: bool until_ended = 7;
+   */
+  untilEnded: boolean;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.ReadRequest.
+ * Use `create(ReadRequestSchema)` to create a new message.
+ */
+export const ReadRequestSchema: GenMessage<ReadRequest> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 8);
+
+/**
+ * What was found.
+ *
+ * @generated from message drover.sandbox.v1.ReadResponse
+ */
+export type ReadResponse = Message<"drover.sandbox.v1.ReadResponse"> & {
+  /**
+   * Without output.
+   *
+   * @generated from field: drover.sandbox.v1.Execution execution = 1;
+   */
+  execution?: Execution | undefined;
+
+  /**
+   * @generated from field: drover.sandbox.v1.OutputChunk stdout = 2;
+   */
+  stdout?: OutputChunk | undefined;
+
+  /**
+   * @generated from field: drover.sandbox.v1.OutputChunk stderr = 3;
+   */
+  stderr?: OutputChunk | undefined;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.ReadResponse.
+ * Use `create(ReadResponseSchema)` to create a new message.
+ */
+export const ReadResponseSchema: GenMessage<ReadResponse> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 9);
+
+/**
+ * A piece of one output stream.
+ *
+ * @generated from message drover.sandbox.v1.OutputChunk
+ */
+export type OutputChunk = Message<"drover.sandbox.v1.OutputChunk"> & {
+  /**
+   * Position of the first byte of the piece; behind the position asked for where bytes are missing
+   * there, before it where that was ahead of the stream.
+   *
+   * @generated from field: int64 offset = 1;
+   */
+  offset: bigint;
+
+  /**
+   * @generated from field: bytes data = 2;
+   */
+  data: Uint8Array;
+
+  /**
+   * Where to read on.
+   *
+   * @generated from field: int64 next_offset = 3;
+   */
+  nextOffset: bigint;
+
+  /**
+   * Bytes after the position asked for that are not kept any more.
+   *
+   * @generated from field: int64 missing_bytes = 4;
+   */
+  missingBytes: bigint;
+
+  /**
+   * @generated from field: int64 bytes_seen = 5;
+   */
+  bytesSeen: bigint;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.OutputChunk.
+ * Use `create(OutputChunkSchema)` to create a new message.
+ */
+export const OutputChunkSchema: GenMessage<OutputChunk> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 10);
+
+/**
+ * Input for a command.
+ *
+ * @generated from message drover.sandbox.v1.WriteInputRequest
+ */
+export type WriteInputRequest = Message<"drover.sandbox.v1.WriteInputRequest"> & {
+  /**
+   * @generated from field: string execution_id = 1;
+   */
+  executionId: string;
+
+  /**
+   * @generated from field: bytes data = 2;
+   */
+  data: Uint8Array;
+
+  /**
+   * Bytes written before; what is repeated from an earlier call is not written again.
+   *
+   * @generated from field: int64 offset = 3;
+   */
+  offset: bigint;
+
+  /**
+   * Closes the input behind the data.
+   *
+   * @generated from field: bool close = 4;
+   */
+  close: boolean;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.WriteInputRequest.
+ * Use `create(WriteInputRequestSchema)` to create a new message.
+ */
+export const WriteInputRequestSchema: GenMessage<WriteInputRequest> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 11);
+
+/**
+ * The input is on its way.
+ *
+ * @generated from message drover.sandbox.v1.WriteInputResponse
+ */
+export type WriteInputResponse = Message<"drover.sandbox.v1.WriteInputResponse"> & {
+  /**
+   * Bytes written in all.
+   *
+   * @generated from field: int64 bytes_written = 1;
+   */
+  bytesWritten: bigint;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.WriteInputResponse.
+ * Use `create(WriteInputResponseSchema)` to create a new message.
+ */
+export const WriteInputResponseSchema: GenMessage<WriteInputResponse> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 12);
+
+/**
+ * What to end.
+ *
+ * @generated from message drover.sandbox.v1.SignalRequest
+ */
+export type SignalRequest = Message<"drover.sandbox.v1.SignalRequest"> & {
+  /**
+   * @generated from field: string execution_id = 1;
+   */
+  executionId: string;
+
+  /**
+   * Between SIGTERM and SIGKILL; absent means 2 s, at most 30 s.
+   *
+   * @generated from field: google.protobuf.Duration grace = 2;
+   */
+  grace?: Duration | undefined;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.SignalRequest.
+ * Use `create(SignalRequestSchema)` to create a new message.
+ */
+export const SignalRequestSchema: GenMessage<SignalRequest> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 13);
+
+/**
+ * It is over.
+ *
+ * @generated from message drover.sandbox.v1.SignalResponse
+ */
+export type SignalResponse = Message<"drover.sandbox.v1.SignalResponse"> & {
+  /**
+   * @generated from field: drover.sandbox.v1.Execution execution = 1;
+   */
+  execution?: Execution | undefined;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.SignalResponse.
+ * Use `create(SignalResponseSchema)` to create a new message.
+ */
+export const SignalResponseSchema: GenMessage<SignalResponse> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 14);
+
+/**
+ * Whose sessions.
+ *
+ * @generated from message drover.sandbox.v1.EndSessionRequest
+ */
+export type EndSessionRequest = Message<"drover.sandbox.v1.EndSessionRequest"> & {
+  /**
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+};
+
+/**
+ * Describes the message drover.sandbox.v1.EndSessionRequest.
+ * Use `create(EndSessionRequestSchema)` to create a new message.
+ */
+export const EndSessionRequestSchema: GenMessage<EndSessionRequest> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 15);
+
+/**
+ * They are gone.
+ *
+ * @generated from message drover.sandbox.v1.EndSessionResponse
+ */
+export type EndSessionResponse = Message<"drover.sandbox.v1.EndSessionResponse"> & {
+};
+
+/**
+ * Describes the message drover.sandbox.v1.EndSessionResponse.
+ * Use `create(EndSessionResponseSchema)` to create a new message.
+ */
+export const EndSessionResponseSchema: GenMessage<EndSessionResponse> = /*@__PURE__*/
+  messageDesc(file_drover_sandbox_v1_exec_service, 16);
 
 /**
  * Which execution.
@@ -268,7 +631,7 @@ export type GetExecutionRequest = Message<"drover.sandbox.v1.GetExecutionRequest
  * Use `create(GetExecutionRequestSchema)` to create a new message.
  */
 export const GetExecutionRequestSchema: GenMessage<GetExecutionRequest> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec_service, 6);
+  messageDesc(file_drover_sandbox_v1_exec_service, 17);
 
 /**
  * The execution.
@@ -287,7 +650,7 @@ export type GetExecutionResponse = Message<"drover.sandbox.v1.GetExecutionRespon
  * Use `create(GetExecutionResponseSchema)` to create a new message.
  */
 export const GetExecutionResponseSchema: GenMessage<GetExecutionResponse> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec_service, 7);
+  messageDesc(file_drover_sandbox_v1_exec_service, 18);
 
 /**
  * Which executions.
@@ -318,7 +681,7 @@ export type ListExecutionsRequest = Message<"drover.sandbox.v1.ListExecutionsReq
  * Use `create(ListExecutionsRequestSchema)` to create a new message.
  */
 export const ListExecutionsRequestSchema: GenMessage<ListExecutionsRequest> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec_service, 8);
+  messageDesc(file_drover_sandbox_v1_exec_service, 19);
 
 /**
  * One page; output heads and tails are left out.
@@ -342,7 +705,7 @@ export type ListExecutionsResponse = Message<"drover.sandbox.v1.ListExecutionsRe
  * Use `create(ListExecutionsResponseSchema)` to create a new message.
  */
 export const ListExecutionsResponseSchema: GenMessage<ListExecutionsResponse> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec_service, 9);
+  messageDesc(file_drover_sandbox_v1_exec_service, 20);
 
 /**
  * Request of ListLanguages.
@@ -357,7 +720,7 @@ export type ListLanguagesRequest = Message<"drover.sandbox.v1.ListLanguagesReque
  * Use `create(ListLanguagesRequestSchema)` to create a new message.
  */
 export const ListLanguagesRequestSchema: GenMessage<ListLanguagesRequest> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec_service, 10);
+  messageDesc(file_drover_sandbox_v1_exec_service, 21);
 
 /**
  * The languages.
@@ -376,7 +739,7 @@ export type ListLanguagesResponse = Message<"drover.sandbox.v1.ListLanguagesResp
  * Use `create(ListLanguagesResponseSchema)` to create a new message.
  */
 export const ListLanguagesResponseSchema: GenMessage<ListLanguagesResponse> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec_service, 11);
+  messageDesc(file_drover_sandbox_v1_exec_service, 22);
 
 /**
  * A language that can be run.
@@ -414,7 +777,7 @@ export type Language = Message<"drover.sandbox.v1.Language"> & {
  * Use `create(LanguageSchema)` to create a new message.
  */
 export const LanguageSchema: GenMessage<Language> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec_service, 12);
+  messageDesc(file_drover_sandbox_v1_exec_service, 23);
 
 /**
  * Request of CheckHealth.
@@ -429,7 +792,7 @@ export type CheckHealthRequest = Message<"drover.sandbox.v1.CheckHealthRequest">
  * Use `create(CheckHealthRequestSchema)` to create a new message.
  */
 export const CheckHealthRequestSchema: GenMessage<CheckHealthRequest> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec_service, 13);
+  messageDesc(file_drover_sandbox_v1_exec_service, 24);
 
 /**
  * Whether code can be run.
@@ -457,13 +820,15 @@ export type CheckHealthResponse = Message<"drover.sandbox.v1.CheckHealthResponse
   advice: string;
 
   /**
-   * "hardened".
+   * The level that a self-test proved, "hardened" or "gvisor"; "below …" where it did not, "none (UNSAFE)" where none is asked for.
    *
    * @generated from field: string isolation = 4;
    */
   isolation: string;
 
   /**
+   * Empty where there is no daemon.
+   *
    * @generated from field: string daemon_version = 5;
    */
   daemonVersion: string;
@@ -474,7 +839,7 @@ export type CheckHealthResponse = Message<"drover.sandbox.v1.CheckHealthResponse
  * Use `create(CheckHealthResponseSchema)` to create a new message.
  */
 export const CheckHealthResponseSchema: GenMessage<CheckHealthResponse> = /*@__PURE__*/
-  messageDesc(file_drover_sandbox_v1_exec_service, 14);
+  messageDesc(file_drover_sandbox_v1_exec_service, 25);
 
 /**
  * Runs untrusted code, each run in one hardened container that is used once and destroyed.
@@ -496,6 +861,67 @@ export const ExecService: GenService<{
     methodKind: "server_streaming";
     input: typeof RunRequestSchema;
     output: typeof RunResponseSchema;
+  },
+  /**
+   * Runs a shell command in the task's session container, which is started at first use, shared by all
+   * commands of the task and by nobody else, and ends when it was idle for long or the task is cancelled.
+   * The workspace is brought to its current version before the command and committed after it. Answers
+   * when the command runs; Read follows it. Idempotent on call_id like Run. Error codes:
+   * INVALID_ARGUMENT, ALREADY_EXISTS, NOT_FOUND (workspace), FAILED_PRECONDITION (image missing),
+   * UNIMPLEMENTED (the backend has no sessions), RESOURCE_EXHAUSTED, UNAVAILABLE.
+   *
+   * @generated from rpc drover.sandbox.v1.ExecService.Start
+   */
+  start: {
+    methodKind: "unary";
+    input: typeof StartRequestSchema;
+    output: typeof StartResponseSchema;
+  },
+  /**
+   * Output of a run or a command from a position that the caller holds, while it runs and afterwards.
+   * Nothing is consumed: the same position gives the same bytes as long as they are kept. Reading a
+   * background command commits what it changed until now. Error codes: INVALID_ARGUMENT, NOT_FOUND.
+   *
+   * @generated from rpc drover.sandbox.v1.ExecService.Read
+   */
+  read: {
+    methodKind: "unary";
+    input: typeof ReadRequestSchema;
+    output: typeof ReadResponseSchema;
+  },
+  /**
+   * Writes to a running command's standard input. Idempotent on offset. Error codes: INVALID_ARGUMENT,
+   * NOT_FOUND (no such command runs), RESOURCE_EXHAUSTED (it does not read), ABORTED (offset is ahead
+   * of what was written).
+   *
+   * @generated from rpc drover.sandbox.v1.ExecService.WriteInput
+   */
+  writeInput: {
+    methodKind: "unary";
+    input: typeof WriteInputRequestSchema;
+    output: typeof WriteInputResponseSchema;
+  },
+  /**
+   * Ends a run or a command: gracefully, then by force, and answers when it is over. Idempotent: one
+   * that has ended stays as it is. Error codes: NOT_FOUND.
+   *
+   * @generated from rpc drover.sandbox.v1.ExecService.Signal
+   */
+  signal: {
+    methodKind: "unary";
+    input: typeof SignalRequestSchema;
+    output: typeof SignalResponseSchema;
+  },
+  /**
+   * Ends the session containers of a task after committing what changed in them; answers when they are
+   * gone. Idempotent: a task without one is OK. No errors of its own.
+   *
+   * @generated from rpc drover.sandbox.v1.ExecService.EndSession
+   */
+  endSession: {
+    methodKind: "unary";
+    input: typeof EndSessionRequestSchema;
+    output: typeof EndSessionResponseSchema;
   },
   /**
    * An execution by its id or call_id; proves whether work has stopped. Error codes: NOT_FOUND.

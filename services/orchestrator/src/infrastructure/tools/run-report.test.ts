@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { ExecutionSchema, FileChange_Kind, Verdict } from "@drover/proto/sandbox/v1/exec";
+import { ExecutionSchema, FileChange_Kind, Phase, Verdict } from "@drover/proto/sandbox/v1/exec";
 import { expect, test } from "vitest";
 import { resultText } from "../../domain/tool-result.ts";
 import { runReport } from "./run-report.ts";
@@ -46,6 +46,17 @@ test("a run that was ended says by what, and dropped output is counted between h
   expect(report).toMatchObject({ ok: false, errorCode: "TIMEOUT_WALL", retryable: false });
   expect(report.summary).toBe("bash: no exit code, TIMEOUT_WALL, 0.00 s. Stopped after 30 s.");
   expect(report.text).toContain("head\n[992 bytes of 1000 were dropped here: over the output limit]\ntail");
+});
+
+test("what does not compile is told with what the compiler wrote, and nothing of a program", () => {
+  const stderr = { bytesSeen: 6n, bytesKept: 6n, head: bytes("error\n") };
+  const compile = { exitCode: 1, stderr, wallTime: { seconds: 0n, nanos: 500_000_000 } };
+  const report = runReport(
+    create(ExecutionSchema, { language: "c", verdict: Verdict.EXITED, exitCode: 1, phase: Phase.COMPILE, compile }),
+  );
+  expect(report).toMatchObject({ ok: false, errorCode: "COMPILE_ERROR" });
+  expect(report.summary).toBe("c: exit code 1 of the compiler, EXITED, 0.50 s");
+  expect(report.text).toBe("--- compiler, 6 bytes\nerror\n");
 });
 
 test("an exit code that is not zero is an error of its own kind, and an unknown verdict does no harm", () => {

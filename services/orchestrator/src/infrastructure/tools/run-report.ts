@@ -1,5 +1,6 @@
-import { type Execution, FileChange_Kind, type OutputFacts, Verdict } from "@drover/proto/sandbox/v1/exec";
+import { type Execution, FileChange_Kind, type OutputFacts, Phase, Verdict } from "@drover/proto/sandbox/v1/exec";
 import type { ToolResult } from "../../domain/tool-result.ts";
+import { outputText } from "./output-text.ts";
 import { verdictName } from "./verdict-name.ts";
 import { shownPath } from "./workspace-path.ts";
 
@@ -13,7 +14,7 @@ export function runReport(execution: Execution): ToolResult {
     ok,
     errorCode: ok ? "" : errorCode(execution),
     summary: summaryOf(execution),
-    text: [section("stdout", execution.stdout), section("stderr", execution.stderr), changesOf(execution)]
+    text: [...compilerOf(execution), ...programOf(execution), changesOf(execution)]
       .filter((part) => part !== "")
       .join("\n"),
     artifacts: taken.map(({ path }) => shownPath(path)),
@@ -21,13 +22,16 @@ export function runReport(execution: Execution): ToolResult {
   };
 }
 
-function errorCode({ verdict }: Execution): string {
+function errorCode({ verdict, phase }: Execution): string {
+  if (verdict === Verdict.EXITED && phase === Phase.COMPILE) return "COMPILE_ERROR";
   return verdict === Verdict.EXITED ? "NONZERO_EXIT" : verdictName(verdict);
 }
 
 function summaryOf(execution: Execution): string {
-  const seconds = Number(execution.wallTime?.seconds ?? 0n) + (execution.wallTime?.nanos ?? 0) / 1e9;
-  const exit = execution.exitCode === undefined ? "no exit code" : `exit code ${execution.exitCode}`;
+  const took = execution.phase === Phase.COMPILE ? execution.compile?.wallTime : execution.wallTime;
+  const seconds = Number(took?.seconds ?? 0n) + (took?.nanos ?? 0) / 1e9;
+  const who = execution.phase === Phase.COMPILE ? " of the compiler" : "";
+  const exit = execution.exitCode === undefined ? "no exit code" : `exit code ${execution.exitCode}${who}`;
   const signal = execution.signal === "" ? "" : `, ${execution.signal}`;
   // A program that ended by itself is described by its exit code alone.
   const told = execution.verdict === Verdict.EXITED || execution.message === "";
@@ -35,13 +39,19 @@ function summaryOf(execution: Execution): string {
   return `${execution.language}: ${exit}, ${verdictName(execution.verdict)}${signal}, ${seconds.toFixed(2)} s${said}`;
 }
 
+function compilerOf({ compile }: Execution): string[] {
+  const streams = [compile?.stdout, compile?.stderr].filter((facts) => facts !== undefined && facts.bytesSeen > 0n);
+  return streams.map((facts) => section("compiler", facts));
+}
+
+function programOf({ phase, stdout, stderr }: Execution): string[] {
+  if (phase === Phase.COMPILE) return [];
+  return [section("stdout", stdout), section("stderr", stderr)];
+}
+
 function section(name: string, facts: OutputFacts | undefined): string {
   if (facts === undefined || facts.bytesSeen === 0n) return `--- ${name}: empty`;
-  const decoder = new TextDecoder();
-  const head = decoder.decode(facts.head);
-  if (facts.bytesDropped === 0n) return `--- ${name}, ${facts.bytesSeen} bytes\n${head}${decoder.decode(facts.tail)}`;
-  const gap = `[${facts.bytesDropped} bytes of ${facts.bytesSeen} were dropped here: over the output limit]`;
-  return `--- ${name}, ${facts.bytesSeen} bytes\n${head}\n${gap}\n${decoder.decode(facts.tail)}`;
+  return `--- ${name}, ${facts.bytesSeen} bytes\n${outputText(facts)}`;
 }
 
 const verbs = new Map<number, string>([

@@ -1,7 +1,11 @@
 import type { Transport } from "@connectrpc/connect";
 import type { Tool } from "../../application/ports.ts";
+import { bashTool } from "./bash.ts";
+import { bashOutputTool } from "./bash-output.ts";
+import { editFileTool } from "./edit-file.ts";
 import { globTool, listDirectoryTool } from "./file-listing.ts";
 import { grepTool } from "./grep.ts";
+import { killBashTool } from "./kill-bash.ts";
 import { readFileTool } from "./read-file.ts";
 import { readSpillTool } from "./read-spill.ts";
 import { runCodeTool } from "./run-code.ts";
@@ -14,7 +18,7 @@ export function standardTools(peers: {
   readonly rag: Transport;
   readonly memory: Transport;
   readonly languages: readonly string[];
-  /** How long run_code waits for a sandbox that does not answer, ms. */
+  /** How long run_code and bash wait for a sandbox that does not answer, ms. */
   readonly patienceMs: number;
 }): readonly Tool[] {
   return [
@@ -26,5 +30,9 @@ export function standardTools(peers: {
     listDirectoryTool(peers.sandbox),
     grepTool(peers.sandbox),
     globTool(peers.sandbox),
+    editFileTool(peers.sandbox),
+    bashTool(peers.sandbox, peers.patienceMs),
+    bashOutputTool(peers.sandbox),
+    killBashTool(peers.sandbox),
   ];
 }

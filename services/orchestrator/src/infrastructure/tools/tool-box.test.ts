@@ -14,7 +14,7 @@ function refusal(name: string, args: string): string {
   return "refused" in resolved ? `${resolved.refused.errorCode} ${resolved.refused.summary}` : "";
 }
 
-test("the model is offered eight tools with names that every provider accepts", () => {
+test("the model is offered twelve tools with names that every provider accepts", () => {
   expect(box.specs.map((spec) => spec.name)).toEqual([
     "run_code",
     "read_spill",
@@ -24,6 +24,10 @@ test("the model is offered eight tools with names that every provider accepts", 
     "list_directory",
     "grep",
     "glob",
+    "edit_file",
+    "bash",
+    "bash_output",
+    "kill_bash",
   ]);
   for (const spec of box.specs) {
     expect(isToolName(spec.name)).toBe(true);

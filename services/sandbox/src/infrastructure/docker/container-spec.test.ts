@@ -68,3 +68,9 @@ test("with little memory the two tmpfs shrink, so that filling one is not the en
   expect(small.HostConfig?.Tmpfs?.["/workspace"]).toContain(`size=${32 << 20},`);
   expect(small.HostConfig?.Runtime).toBe("runsc");
 });
+
+test("under gVisor the program's own limit is one that its kernel keeps", () => {
+  const spec = containerSpec(request, { ...settings, runtime: "runsc" });
+  expect(spec.HostConfig).toMatchObject({ Runtime: "runsc", PidsLimit: 8 * 100 + 256 });
+  expect(spec.HostConfig?.Ulimits).toContainEqual({ Name: "nproc", Soft: 100, Hard: 100 });
+});

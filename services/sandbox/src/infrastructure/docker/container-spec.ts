@@ -31,6 +31,21 @@ const inodes = 16_384;
 const shmBytes = 16 * 1024 ** 2;
 const openFiles = 256;
 
+/** True for gVisor, by the name its runtime is registered with: programs then run on a kernel of their own in user space. */
+export function isGvisor(runtime: string): boolean {
+  return /^(?:runsc|gvisor)/.test(runtime);
+}
+
+/**
+ * Under gVisor the engine counts the threads of the user-space kernel, measured at 5 for each of the program's and 40
+ * besides, and a kernel that gets no thread dies with all it runs. The program's own limit is then one that this
+ * kernel keeps, for its user, and the engine's only a bound on the whole.
+ */
+function processLimits(processes: number, runtime: string) {
+  if (!isGvisor(runtime)) return { pids: processes, ulimits: [] };
+  return { pids: 8 * processes + 256, ulimits: [{ Name: "nproc", Soft: processes, Hard: processes }] };
+}
+
 /**
  * The hardened container. Everything that confines the program stands here; drover-init is the
  * image's entry point and process 1, so the engine's own init is off. Both tmpfs count as memory of
@@ -40,6 +55,7 @@ export function containerSpec(request: ContainerRequest, settings: SpecSettings)
   const { limits } = request;
   const tmp = Math.min(tmpBytes, Math.floor(limits.memoryBytes / 4));
   const workspace = Math.min(workspaceBytes, Math.floor(limits.memoryBytes / 2));
+  const { pids, ulimits } = processLimits(limits.processes, settings.runtime);
   const mount = `rw,exec,nosuid,nodev,nr_inodes=${inodes}`;
   return {
     Image: request.image,
@@ -72,11 +88,12 @@ export function containerSpec(request: ContainerRequest, settings: SpecSettings)
       Memory: limits.memoryBytes,
       MemorySwap: limits.memoryBytes,
       NanoCpus: limits.cpuMillis * 1_000_000,
-      PidsLimit: limits.processes,
+      PidsLimit: pids,
       Ulimits: [
         { Name: "nofile", Soft: openFiles, Hard: openFiles },
         { Name: "core", Soft: 0, Hard: 0 },
         { Name: "fsize", Soft: limits.memoryBytes, Hard: limits.memoryBytes },
+        ...ulimits,
       ],
       ShmSize: shmBytes,
       Tmpfs: {

@@ -77,12 +77,15 @@ export class Demultiplexer extends Transform {
   }
 }
 
-/** Neighbours of the same stream as one piece, so that tiny frames do not become tiny pieces. */
+/** Pieces from this size on are passed on as they are. */
+const largeBytes = 4096;
+
+/** Small neighbours of the same stream as one piece, so that tiny frames do not become tiny pieces. */
 function merged(pieces: readonly OutputPiece[]): OutputPiece[] {
   const groups: { stream: OutputPiece["stream"]; parts: Buffer[] }[] = [];
   for (const { stream, data } of pieces) {
     const last = groups.at(-1);
-    if (last?.stream === stream) last.parts.push(data);
+    if (last?.stream === stream && data.length < largeBytes) last.parts.push(data);
     else groups.push({ stream, parts: [data] });
   }
   return groups.map(({ stream, parts: [first, ...more] }) => ({

@@ -9,6 +9,7 @@ import type {
   ContainerFile,
   ProgramReport,
   ProgramRequest,
+  SessionFace,
 } from "../../application/ports.ts";
 import { InitChannel } from "../init/init-channel.ts";
 import { Demultiplexer, type OutputPiece } from "./demultiplexer.ts";
@@ -23,6 +24,7 @@ const diagnosticsBytes = 2000;
 /** A container of the Docker engine, spoken to through drover-init on its attached streams. */
 export class DockerContainer implements Container {
   readonly id: string;
+  readonly root = "/workspace";
   readonly #docker: Docker;
   readonly #socket: Duplex;
   readonly #exited: Promise<unknown>;
@@ -37,6 +39,19 @@ export class DockerContainer implements Container {
     this.#exited = exited;
     this.#channel = new InitChannel(socket);
     void this.#receive();
+  }
+
+  get alive(): boolean {
+    return !this.#channel.lost;
+  }
+
+  get session(): SessionFace {
+    const channel = this.#channel;
+    return {
+      start: (command) => channel.session.start(command),
+      pause: (paused) => channel.pause(paused),
+      deleteFile: (path) => channel.deleteFile(path),
+    };
   }
 
   /** Resolves when process 1 takes files. */
@@ -57,9 +72,13 @@ export class DockerContainer implements Container {
   }
 
   async kill(): Promise<void> {
-    await killContainer(this.#docker.getContainer(this.id));
-    await this.#exit();
-    this.#channel.lose("The container was killed.");
+    try {
+      await killContainer(this.#docker.getContainer(this.id));
+      await this.#exit();
+    } finally {
+      // Also where the engine refuses: the run is over, and the container's removal kills what is left.
+      this.#channel.lose("The container was killed.");
+    }
   }
 
   async collect(limits: CollectLimits, onChange: (change: CollectedChange) => Promise<void>): Promise<void> {

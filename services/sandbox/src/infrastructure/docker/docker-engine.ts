@@ -3,11 +3,12 @@ import { DroverError } from "@drover/kernel";
 import Docker from "dockerode";
 import type {
   Container,
-  ContainerEngine,
   ContainerRequest,
   EngineHealth,
+  ExecBackend,
   FoundContainer,
 } from "../../application/ports.ts";
+import type { Capability } from "../../domain/capability.ts";
 import { containerSpec, labels, serviceLabel } from "./container-spec.ts";
 import { DockerContainer } from "./docker-container.ts";
 import { adviceFor, engineError, statusOf } from "./engine-errors.ts";
@@ -21,14 +22,22 @@ export interface DockerEngineOptions {
   readonly owner: string;
   /** Name of a registered runtime; empty takes the engine's default. */
   readonly runtime: string;
-  /** Images that must be there for the service to be called healthy. */
+  /** Images of which at least one must be there for the service to be called healthy. */
   readonly images: readonly string[];
 }
 
 const healthTimeoutMs = 3000;
 
 /** Containers of a Docker daemon. Nothing is connected before the first call, so the daemon may come and go. */
-export class DockerEngine implements ContainerEngine {
+export class DockerEngine implements ExecBackend {
+  readonly name = "docker";
+  readonly capabilities = new Set<Capability>([
+    "memory-limit",
+    "cpu-limit",
+    "process-limit",
+    "network-off",
+    "file-isolation",
+  ]);
   readonly runtime: string;
   readonly #docker: Docker;
   readonly #options: DockerEngineOptions;
@@ -39,9 +48,9 @@ export class DockerEngine implements ContainerEngine {
     this.#docker = new Docker(addressOf(options.host));
   }
 
-  async check(image: string, signal: AbortSignal): Promise<void> {
+  async check(image: string, signal: AbortSignal): Promise<string> {
     try {
-      await raced(this.#docker.getImage(image).inspect(), signal);
+      return (await raced(this.#docker.getImage(image).inspect(), signal)).Id;
     } catch (error) {
       if (statusOf(error) === 404) throw missing([image]);
       throw engineError(error, "answer");
@@ -69,7 +78,7 @@ export class DockerEngine implements ContainerEngine {
     try {
       const bound = AbortSignal.any([signal, AbortSignal.timeout(healthTimeoutMs)]);
       const [{ Version: version }, absent] = await raced(this.#look(), bound);
-      if (absent.length === 0) return { ready: true, problem: "", advice: "", version };
+      if (absent.length < this.#options.images.length) return { ready: true, problem: "", advice: "", version };
       return {
         ready: false,
         problem: `Images are missing: ${absent.join(", ")}.`,
@@ -86,11 +95,12 @@ export class DockerEngine implements ContainerEngine {
     const list = await this.#docker
       .listContainers({ all: true, filters, abortSignal: signal })
       .catch((error: unknown) => Promise.reject(engineError(error, "list containers")));
-    return list.map(({ Id, Labels }) => ({
+    return list.map(({ Id, Labels, State }) => ({
       id: Id,
       runId: Labels[labels.run] ?? "",
       owner: Labels[labels.owner] ?? "",
       expiresAt: new Date(Number(Labels[labels.expires] ?? 0)),
+      exited: State === "exited" || State === "dead",
     }));
   }
 

@@ -31,9 +31,18 @@ export function adviceFor(error: unknown, host?: string): EngineAdvice {
   };
 }
 
-/** UNAVAILABLE for an engine that does not answer or fails; a DroverError is passed on. */
+/**
+ * UNAVAILABLE for an engine that does not answer or fails; FAILED_PRECONDITION where it refuses (400: no
+ * such runtime, an entry point that cannot be executed). A DroverError is passed on.
+ */
 export function engineError(error: unknown, what: string): DroverError {
   if (error instanceof DroverError) return error;
+  if (statusOf(error) === 400) {
+    return new DroverError("FAILED_PRECONDITION", `The container engine refused to ${what}.`, {
+      reason: "ENGINE_REFUSED",
+      cause: error,
+    });
+  }
   if (statusOf(error) !== undefined) {
     return new DroverError("UNAVAILABLE", `The container engine failed to ${what}.`, {
       reason: "ENGINE_FAILED",

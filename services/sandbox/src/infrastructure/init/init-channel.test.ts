@@ -78,6 +78,31 @@ test("changes are put together, and more than was asked for is a breach", async 
   await refused;
 });
 
+test("output is the same however it is cut into chunks, and no frame after it is lost", () => {
+  const made = [
+    encodeFrame(types.stdout, Buffer.from("first, of some length")),
+    encodeFrame(types.stderr, Buffer.from("an error")),
+    encodeFrame(types.stdout, new Uint8Array()),
+    encodeControl(types.exit, { code: 0 }),
+    encodeFrame(types.stdout, Buffer.from("last")),
+  ];
+  const bytes = Buffer.concat(made);
+  for (let size = 1; size <= bytes.length; size++) {
+    const parser = new FrameParser();
+    const seen = new Map<number, string>();
+    for (let at = 0; at < bytes.length; at += size) {
+      for (const { type, payload } of parser.push(bytes.subarray(at, at + size))) {
+        seen.set(type, (seen.get(type) ?? "") + payload.toString());
+      }
+    }
+    expect([...seen].sort()).toEqual([
+      [types.stdout, "first, of some lengthlast"],
+      [types.stderr, "an error"],
+      [types.exit, '{"code":0}'],
+    ]);
+  }
+});
+
 test("a frame of absurd size is refused before it is waited for", () => {
   expect(() => new FrameParser().push(Buffer.from([types.stdout, 0xff, 0xff, 0xff, 0xff]))).toThrow(/4294967295/);
 });

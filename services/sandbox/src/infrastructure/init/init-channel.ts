@@ -9,6 +9,7 @@ import type {
 } from "../../application/ports.ts";
 import { ChangeReader } from "./change-reader.ts";
 import { encodeControl, encodeFrame, type Frame, FrameParser, frameTypes } from "./frame.ts";
+import { InitSession } from "./init-session.ts";
 import { faultReport, programReport } from "./reports.ts";
 import { StdinFeed } from "./stdin-feed.ts";
 
@@ -28,12 +29,19 @@ export class InitChannel {
   readonly #parser = new FrameParser();
   readonly #lost = Promise.withResolvers<never>();
   readonly #ready = Promise.withResolvers<void>();
+  /** Commands beside the one conversation. */
+  readonly session = new InitSession((bytes) => void this.#send(bytes), this.#lost.promise);
   #receiver: Receiver = () => undefined;
   #isLost = false;
 
   constructor(socket: Duplex) {
     this.#socket = socket;
     this.#lost.promise.catch(() => undefined);
+  }
+
+  /** True when nothing more comes from process 1. */
+  get lost(): boolean {
+    return this.#isLost;
   }
 
   /** Resolves at process 1's first frame, which may have come before anybody asked. */
@@ -49,7 +57,7 @@ export class InitChannel {
         this.lose(`Process 1 refused a request: ${reason}.`, reason, new Error(message));
       } else if (frame.type === frameTypes.ready) {
         this.#ready.resolve();
-      } else {
+      } else if (!this.session.take(frame)) {
         await this.#receiver(frame);
       }
     }
@@ -67,6 +75,15 @@ export class InitChannel {
     for (let at = 0; at < content.length; at += chunkBytes) {
       await this.#write(encodeFrame(frameTypes.fileData, content.subarray(at, at + chunkBytes)));
     }
+  }
+
+  async deleteFile(path: string): Promise<void> {
+    await this.#write(encodeControl(frameTypes.delete, { path }));
+  }
+
+  /** Makes every process stand still, or go on. */
+  pause(paused: boolean): void {
+    this.#send(encodeFrame(paused ? frameTypes.pause : frameTypes.resume, new Uint8Array()));
   }
 
   async run(program: ProgramRequest): Promise<ProgramReport> {
@@ -94,11 +111,12 @@ export class InitChannel {
     });
     this.#send(
       encodeControl(frameTypes.run, {
-        phase: "run",
+        phase: program.phase ?? "run",
         argv: program.argv,
         env: Object.entries(program.environment).map(([name, value]) => `${name}=${value}`),
         cwd: "/workspace",
         drain_ms: drainMs,
+        cpu_ms: program.cpuTimeMs,
       }),
     );
     return await report;

@@ -15,6 +15,8 @@ export function programReport(payload: Buffer): ProgramReport {
   return {
     ...exitOf(report),
     ...(typeof report.error === "string" && report.error !== "" ? { launchError: report.error } : {}),
+    ...(report.cpu_exceeded === true ? { cpuExceeded: true } : {}),
+    ...(report.disk_full === true ? { diskFull: true } : {}),
     oomKills: natural(report.oom_kills),
     wallMs: natural(report.wall_us) / 1000,
     cpuMs: (natural(report.user_us) + natural(report.system_us)) / 1000,
@@ -34,6 +36,11 @@ export function changeHeader(payload: Buffer): ChangeHeader {
     executable: change.exec === true,
     reason: text(change.reason),
   };
+}
+
+/** The id that STARTED and EXIT of a session's command carry; 0 for a phase that runs alone. */
+export function phaseId(payload: Buffer): number {
+  return natural(record(payload).id);
 }
 
 /** The FAULT payload: why process 1 refused a request. */

@@ -1,6 +1,6 @@
 import { redact } from "@drover/redaction";
 import type { Insertable, Selectable } from "kysely";
-import type { Execution, ExecutionResult } from "../../domain/execution.ts";
+import type { Execution, ExecutionResult, PhaseResult } from "../../domain/execution.ts";
 import type { Limits } from "../../domain/limits.ts";
 import type { OutputFacts } from "../../domain/output-cap.ts";
 import type { SandboxSchema } from "./schema.ts";
@@ -11,9 +11,16 @@ type Table = SandboxSchema["execution"];
 export type ExecutionRow = Omit<Selectable<Table>, OutputColumn | "body_hash" | "owner" | "lease_until"> &
   Partial<Pick<Selectable<Table>, OutputColumn>>;
 
-type OutputColumn = "stdout_head" | "stdout_tail" | "stderr_head" | "stderr_tail";
+type OutputColumn = "stdout_head" | "stdout_tail" | "stderr_head" | "stderr_tail" | "compile_output";
 type Counts = Pick<OutputFacts, "seen" | "dropped">;
-type StoredResult = Omit<ExecutionResult, "stdout" | "stderr"> & { readonly stdout: Counts; readonly stderr: Counts };
+type Counted<T> = Omit<T, "stdout" | "stderr"> & { readonly stdout: Counts; readonly stderr: Counts };
+type StoredResult = Omit<Counted<ExecutionResult>, "compile"> & { readonly compile?: Counted<PhaseResult> };
+
+/** The compiler's streams, each its head and its tail in Base64. */
+interface CompileOutput {
+  readonly stdout: readonly [string, string];
+  readonly stderr: readonly [string, string];
+}
 
 /** The columns a new execution starts with. */
 export function acceptedRow(execution: Execution): Omit<Insertable<Table>, "body_hash" | "owner" | "lease_until"> {
@@ -34,8 +41,11 @@ export function acceptedRow(execution: Execution): Omit<Insertable<Table>, "body
 
 /** The columns that an execution gets at its end. Output that shows a secret is stored with it masked. */
 export function resultColumns(execution: Execution, result: ExecutionResult) {
-  const { stdout, stderr, ...rest } = result;
-  const stored: StoredResult = { ...rest, stdout: countsOf(stdout), stderr: countsOf(stderr) };
+  const { stdout, stderr, compile, ...rest } = result;
+  const stored: StoredResult = {
+    ...counted({ ...rest, stdout, stderr }),
+    ...(compile && { compile: counted(compile) }),
+  };
   return {
     started_at: execution.startedAt ?? null,
     ended_at: execution.endedAt ?? null,
@@ -44,6 +54,7 @@ export function resultColumns(execution: Execution, result: ExecutionResult) {
     stdout_tail: storable(stdout.tail),
     stderr_head: storable(stderr.head),
     stderr_tail: storable(stderr.tail),
+    compile_output: compile === undefined ? null : JSON.stringify(compileOutputOf(compile)),
   };
 }
 
@@ -67,12 +78,30 @@ export function executionOf(row: ExecutionRow): Execution {
   };
 }
 
-function resultOf(row: ExecutionRow, stored: StoredResult): ExecutionResult {
+function resultOf(row: ExecutionRow, { compile, ...stored }: StoredResult): ExecutionResult {
   return {
     ...stored,
+    ...(compile && { compile: compileOf(compile, row.compile_output as CompileOutput | null | undefined) }),
     stdout: outputOf(stored.stdout, row.stdout_head, row.stdout_tail),
     stderr: outputOf(stored.stderr, row.stderr_head, row.stderr_tail),
   };
+}
+
+function compileOf(stored: Counted<PhaseResult>, output: CompileOutput | null | undefined): PhaseResult {
+  const stream = (name: "stdout" | "stderr") => {
+    const [head, tail] = (output?.[name] ?? []).map((text) => new Uint8Array(Buffer.from(text, "base64")));
+    return outputOf(stored[name], head, tail);
+  };
+  return { ...stored, stdout: stream("stdout"), stderr: stream("stderr") };
+}
+
+function compileOutputOf({ stdout, stderr }: PhaseResult): CompileOutput {
+  const text = (bytes: Uint8Array) => Buffer.from(storable(bytes)).toString("base64");
+  return { stdout: [text(stdout.head), text(stdout.tail)], stderr: [text(stderr.head), text(stderr.tail)] };
+}
+
+function counted<T extends Pick<PhaseResult, "stdout" | "stderr">>(result: T): Counted<T> {
+  return { ...result, stdout: countsOf(result.stdout), stderr: countsOf(result.stderr) };
 }
 
 function countsOf({ seen, dropped }: OutputFacts): Counts {

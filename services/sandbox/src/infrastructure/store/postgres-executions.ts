@@ -25,7 +25,7 @@ const listed = [
   "ended_at",
   "result",
 ] as const satisfies readonly (keyof ExecutionRow)[];
-const whole = [...listed, "stdout_head", "stdout_tail", "stderr_head", "stderr_tail"] as const;
+const whole = [...listed, "stdout_head", "stdout_tail", "stderr_head", "stderr_tail", "compile_output"] as const;
 
 /** How long a running execution belongs to its instance without a sign of life. */
 export const leaseSeconds = 30;

@@ -22,6 +22,7 @@ interface ExecutionTable {
   stdout_tail: Uint8Array | null;
   stderr_head: Uint8Array | null;
   stderr_tail: Uint8Array | null;
+  compile_output: ColumnType<unknown, string | null, string | null>;
 }
 
 interface CancelledTaskTable {

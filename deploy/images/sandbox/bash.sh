@@ -1,0 +1,1 @@
+packages="jq gawk file bc xxd"

@@ -1,0 +1,1 @@
+packages="gcc libc6-dev make"

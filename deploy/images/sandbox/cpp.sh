@@ -1,0 +1,1 @@
+packages="g++ libc6-dev make"

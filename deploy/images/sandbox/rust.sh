@@ -1,0 +1,1 @@
+packages="rustc gcc libc6-dev"

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// maxCommands bounds the phases that run beside each other.
+const maxCommands = 64
+
+// pauseLimit is how long PAUSE waits for every process to stand still.
+const pauseLimit = 500 * time.Millisecond
+
+type deleteRequest struct {
+	Path string `json:"path"`
+}
+
+// child is the program of a phase that runs beside others.
+type child struct {
+	exited  chan syscall.WaitStatus
+	running bool
+	spent   usage
+}
+
+// startBeside is start for a phase of a session: others keep running.
+func (p *processes) startBeside(argv []string, attributes *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	pid, err := syscall.ForkExec(argv[0], argv, attributes)
+	if err != nil {
+		return 0, nil, err
+	}
+	_ = os.WriteFile(procPath(pid, "oom_score_adj"), []byte("500"), 0)
+	if p.beside == nil {
+		p.beside = map[int]*child{}
+	}
+	c := &child{exited: make(chan syscall.WaitStatus, 1), running: true}
+	p.beside[pid] = c
+	return pid, c.exited, nil
+}
+
+// signalFamily signals the session that a phase's program leads and all descendants of its
+// processes. ESRCH tells that none is left. When no other program of a session runs, everything in
+// the container is of this one, also what left its session and its parents.
+func (p *processes) signalFamily(leader int, number syscall.Signal) error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if os.Getpid() == 1 && p.aloneLocked(leader) {
+		return syscall.Kill(-1, number)
+	}
+	found := syscall.ESRCH
+	for _, pid := range family(leader) {
+		if syscall.Kill(pid, number) == nil {
+			found = 0
+		}
+	}
+	if found == 0 {
+		return nil
+	}
+	return found
+}
+
+func (p *processes) aloneLocked(leader int) bool {
+	for pid, c := range p.beside {
+		if pid != leader && c.running {
+			return false
+		}
+	}
+	return true
+}
+
+// forget ends the bookkeeping of a phase and gives what its program used.
+func (p *processes) forget(leader int) usage {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	c := p.beside[leader]
+	delete(p.beside, leader)
+	if c == nil {
+		return usage{}
+	}
+	return c.spent
+}
+
+// pause stops every process of the session's phases and waits until they stand still.
+func (p *processes) pause() {
+	p.each(syscall.SIGSTOP)
+	for deadline := time.Now().Add(pauseLimit); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if p.still() {
+			return
+		}
+	}
+}
+
+func (p *processes) resume() { p.each(syscall.SIGCONT) }
+
+func (p *processes) each(number syscall.Signal) {
+	for _, leader := range p.leaders() {
+		_ = p.signalFamily(leader, number)
+	}
+	if os.Getpid() == 1 {
+		_ = syscall.Kill(-1, number)
+	}
+}
+
+func (p *processes) leaders() []int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	pids := []int{}
+	for pid := range p.beside {
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+func (p *processes) still() bool {
+	for _, leader := range p.leaders() {
+		for _, pid := range family(leader) {
+			if s, ok := statOf(pid); ok && s.state != 'T' && s.state != 't' {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+type processStat struct {
+	state           byte
+	parent, session int
+}
+
+// statOf reads /proc/<pid>/stat; false for a process that is gone or a zombie.
+func statOf(pid int) (processStat, bool) {
+	text, err := os.ReadFile(procPath(pid, "stat"))
+	if err != nil {
+		return processStat{}, false
+	}
+	// The name before the last ")" is the program's own choice.
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) < 4 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
+		return processStat{}, false
+	}
+	parent, _ := strconv.Atoi(string(fields[1]))
+	session, _ := strconv.Atoi(string(fields[3]))
+	return processStat{state: fields[0][0], parent: parent, session: session}, true
+}
+
+// family lists the living members of the leader's session and all their descendants.
+func family(leader int) []int {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	all := map[int]processStat{}
+	for _, entry := range entries {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && pid != os.Getpid() {
+			if s, ok := statOf(pid); ok {
+				all[pid] = s
+			}
+		}
+	}
+	members := map[int]bool{}
+	for grown := true; grown; {
+		grown = false
+		for pid, s := range all {
+			if !members[pid] && (pid == leader || s.session == leader || members[s.parent]) {
+				members[pid], grown = true, true
+			}
+		}
+	}
+	pids := []int{}
+	for pid := range members {
+		pids = append(pids, pid)
+	}
+	return pids
+}
+
+// tag is what stands before the bytes of every data frame: the id, or nothing for a phase that
+// runs alone.
+func (ph *phase) tag() []byte {
+	if ph.request.ID == 0 {
+		return nil
+	}
+	return binary.BigEndian.AppendUint32(nil, ph.request.ID)
+}
+
+func (ph *phase) streamFrames() (stdout, stderr byte) {
+	if ph.request.ID == 0 {
+		return frameStdout, frameStderr
+	}
+	return frameTaggedStdout, frameTaggedStderr
+}
+
+func (ph *phase) acknowledge() error {
+	if ph.request.ID == 0 {
+		return ph.out.write(frameStdinAck, nil)
+	}
+	return ph.out.write(frameInputAck, ph.tag())
+}
+
+// signalRest signals what the phase left behind.
+func (ph *phase) signalRest(number syscall.Signal) error {
+	if ph.request.ID == 0 {
+		return everyProcess(number, ph.group)
+	}
+	return ph.procs.signalFamily(ph.group, number)
+}
+
+// sweep kills until no process of the phase is left, so that nothing of it holds a pipe, writes a
+// file or burns time after its end. It gives up after `limit`.
+func (ph *phase) sweep(limit time.Duration) bool {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+		if ph.signalRest(syscall.SIGKILL) == syscall.ESRCH {
+			return true
+		}
+		ph.procs.reap()
+	}
+	return false
+}
+
+func (ph *phase) used() usage {
+	if ph.request.ID == 0 {
+		return ph.procs.used()
+	}
+	return ph.procs.forget(ph.group)
+}
+
+// kill is the host's signal for one phase; SIGKILL goes to everything of it.
+func (ph *phase) kill(number syscall.Signal) {
+	if number == syscall.SIGKILL {
+		_ = ph.signalRest(number)
+	} else if ph.group > 0 {
+		_ = syscall.Kill(-ph.group, number)
+	}
+}
+
+// command finds a running phase by its id.
+func (c *controller) command(id uint32) *phase {
+	ph := c.commands[id]
+	if ph == nil {
+		return nil
+	}
+	select {
+	case <-ph.over:
+		delete(c.commands, id)
+		return nil
+	default:
+		return ph
+	}
+}
+
+func (c *controller) runBeside(request runRequest) error {
+	for id := range c.commands {
+		c.command(id)
+	}
+	if c.command(request.ID) != nil || len(c.commands) >= maxCommands {
+		return c.refuse("BUSY", "the id is taken or too many phases are running")
+	}
+	started, err := startPhase(request, c.procs, c.out)
+	if started != nil {
+		c.commands[request.ID] = started
+	}
+	return err
+}
+
+// inputOf passes [id][bytes] on; nil bytes close.
+func (c *controller) inputOf(payload []byte, end bool) error {
+	if len(payload) < 4 {
+		return c.refuse("BAD_REQUEST", "the id is missing")
+	}
+	id, data := binary.BigEndian.Uint32(payload), payload[4:]
+	if end {
+		data = nil
+	}
+	ph := c.command(id)
+	if ph == nil {
+		if end {
+			return nil
+		}
+		return c.out.write(frameInputAck, payload[:4])
+	}
+	select {
+	case ph.stdin <- data:
+		return nil
+	default:
+		return c.refuse("BAD_REQUEST", "input window exceeded")
+	}
+}

@@ -1,0 +1,174 @@
+import { type Clock, DroverError, newId } from "@drover/kernel";
+import { type Execution, emptyResult } from "../domain/execution.ts";
+import { imageOf, languageNamed } from "../domain/language.ts";
+import { outcomeOf } from "../domain/verdict.ts";
+import { LiveRun } from "./live-run.ts";
+import type { LiveRuns } from "./live-runs.ts";
+import { reasonOf } from "./program-watch.ts";
+import { type DriverParts, lifetimeMarginMs } from "./run-driver.ts";
+import type { RunParts } from "./run-program.ts";
+import { Session, type SessionParts } from "./session.ts";
+import type { ShellLimits } from "./shell-request.ts";
+
+/** What the registry works with. */
+export type SessionsParts = Omit<RunParts, keyof DriverParts> &
+  Omit<DriverParts, "onStarted"> &
+  SessionParts & { readonly live: LiveRuns; readonly clock: Clock; readonly sessions: SessionSettings };
+
+/** How many sessions there may be and how long they live. */
+export interface SessionSettings extends ShellLimits {
+  readonly most: number;
+  readonly idleMs: number;
+}
+
+/** Longest life of a session, whatever it does. */
+const longestMs = 24 * 3_600_000;
+
+/**
+ * The session containers of this process, one a task. A session is recorded as an execution of the
+ * language `session`, so that its container is found and removed like any other.
+ */
+export class Sessions implements AsyncDisposable {
+  readonly #parts: SessionsParts;
+  readonly #open = new Map<string, Promise<Session>>();
+  readonly #ends = new Set<Promise<void>>();
+
+  constructor(parts: SessionsParts) {
+    this.#parts = parts;
+  }
+
+  /** The task's session, started where there is none. */
+  async of(tenant: string, taskId: string, workspaceId: string): Promise<Session> {
+    const key = `${tenant}/${taskId}/${workspaceId}`;
+    const open = this.#open.get(key);
+    if (open !== undefined) {
+      const session = await open;
+      session.lastUsedMs = this.#parts.clock.monotonicMs();
+      if (session.container.alive && !session.run.cancelSignal.aborted) return session;
+      session.run.cancel("daemon");
+      if (this.#open.get(key) === open) this.#open.delete(key);
+      return await this.of(tenant, taskId, workspaceId);
+    }
+    if (this.#open.size >= this.#parts.sessions.most) {
+      const message = `${this.#open.size} sessions are open; try again later.`;
+      throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "TOO_MANY_SESSIONS", retryAfterMs: 5000 });
+    }
+    const opening = this.#start(tenant, taskId, workspaceId, () => {
+      if (this.#open.get(key) === opening) this.#open.delete(key);
+    });
+    this.#open.set(key, opening);
+    opening.catch(() => this.#open.delete(key));
+    return await opening;
+  }
+
+  /** Ends the task's sessions, commands included, after what changed is committed; resolves when they are gone. */
+  async end(tenant: string, taskId: string): Promise<void> {
+    const ends: Promise<void>[] = [];
+    for (const [key, opening] of [...this.#open]) {
+      if (!key.startsWith(`${tenant}/${taskId}/`)) continue;
+      const session = await opening.catch(() => undefined);
+      if (session === undefined) continue;
+      await session.sync().catch(() => undefined);
+      ends.push(session.ended);
+      session.run.cancel("operator");
+    }
+    await Promise.all(ends);
+  }
+
+  /** Ends sessions in which nothing ran or was asked for as long as is allowed. */
+  async expire(): Promise<void> {
+    const before = this.#parts.clock.monotonicMs() - this.#parts.sessions.idleMs;
+    for (const opening of [...this.#open.values()]) {
+      const session = await opening.catch(() => undefined);
+      if (session !== undefined && session.books.size === 0 && session.lastUsedMs < before)
+        session.run.cancel("operator");
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const opening of this.#open.values()) {
+      await opening.then(
+        (session) => session.run.cancel("daemon"),
+        () => undefined,
+      );
+    }
+    await Promise.all(this.#ends);
+  }
+
+  async #start(tenant: string, taskId: string, workspaceId: string, forget: () => void): Promise<Session> {
+    const { engine, live, clock, executions, policy, settings } = this.#parts;
+    const execution = this.#draft(tenant, taskId, workspaceId);
+    await engine.check(execution.image, AbortSignal.timeout(settings.startTimeoutMs));
+    await executions.accept(execution, "", undefined);
+    const run = new LiveRun(execution);
+    const release = live.hold(run);
+    try {
+      const signal = AbortSignal.any([run.cancelSignal, AbortSignal.timeout(settings.startTimeoutMs)]);
+      const { id: runId, image } = execution;
+      const lifetimeMs = longestMs + lifetimeMarginMs;
+      const container = await engine.start(
+        { runId, taskId, tenant, image, limits: policy.defaults, lifetimeMs },
+        signal,
+      );
+      const face = container.session;
+      if (face === undefined) {
+        await container[Symbol.asyncDispose]();
+        const message = `The backend ${engine.name} has no sessions; use Run.`;
+        throw new DroverError("UNIMPLEMENTED", message, { reason: "UNSUPPORTED" });
+      }
+      await executions.started(tenant, runId, clock.now());
+      const session = new Session(run, container, face, this.#parts, clock.monotonicMs());
+      const end = this.#untilCancelled(session, forget, release).finally(() => this.#ends.delete(end));
+      this.#ends.add(end);
+      session.ended = end;
+      return session;
+    } catch (error) {
+      release();
+      await executions.withdraw(tenant, execution.id).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #untilCancelled(session: Session, forget: () => void, release: () => void): Promise<void> {
+    const { cancelSignal, execution } = session.run;
+    const cancelled = Promise.withResolvers<void>();
+    cancelSignal.addEventListener("abort", () => cancelled.resolve(), { once: true });
+    if (cancelSignal.aborted) cancelled.resolve();
+    const timer = new AbortController();
+    await Promise.race([cancelled.promise, this.#parts.clock.sleep(longestMs, timer.signal).catch(() => undefined)]);
+    timer.abort();
+    forget();
+    try {
+      await session.container[Symbol.asyncDispose]();
+    } catch (error) {
+      this.#parts.log.error({ err: error, container: session.container.id }, "a container could not be removed");
+    }
+    const idle = cancelSignal.reason === "operator";
+    const facts = { oomSeen: false, wallLimitMs: execution.limits.wallMs };
+    const outcome = idle
+      ? outcomeOf({ ...facts, killedBy: "", exit: { code: 0 } })
+      : outcomeOf({ ...facts, killedBy: reasonOf(cancelSignal) });
+    const ended = { ...execution, endedAt: this.#parts.clock.now(), result: emptyResult(outcome) };
+    await this.#parts.executions.finish(ended).catch((error: unknown) => {
+      this.#parts.log.warn({ err: error, execution: execution.id }, "the end of a session could not be recorded");
+    });
+    release();
+  }
+
+  #draft(tenant: string, taskId: string, workspaceId: string): Execution {
+    const { clock, engine, languages, policy, settings } = this.#parts;
+    return {
+      id: newId(),
+      tenant,
+      callId: newId(),
+      taskId,
+      language: "session",
+      image: imageOf(languageNamed("bash", languages), settings.imagePrefix),
+      runtime: engine.runtime,
+      limits: policy.defaults,
+      workspaceId,
+      workspaceVersionBefore: 0,
+      acceptedAt: clock.now(),
+    };
+  }
+}

@@ -1,0 +1,30 @@
+import { newId } from "@drover/kernel";
+import { expect, test } from "vitest";
+import { checkShellRequest } from "./shell-request.ts";
+
+const limits = { timeoutMs: 120_000, maxTimeoutMs: 600_000, backgroundMs: 3_600_000, commands: new Set<string>() };
+const request = {
+  callId: newId(),
+  taskId: "task",
+  workspaceId: newId(),
+  command: "ls",
+  environment: {},
+  timeoutMs: 0,
+  background: false,
+};
+
+test("a command has two minutes, at most ten, and an hour in the background", () => {
+  expect(checkShellRequest(request, limits)).toBe(120_000);
+  expect(checkShellRequest({ ...request, timeoutMs: 9_000_000 }, limits)).toBe(600_000);
+  expect(checkShellRequest({ ...request, background: true }, limits)).toBe(3_600_000);
+  expect(() => checkShellRequest({ ...request, timeoutMs: -1 }, limits)).toThrow(/timeout/);
+});
+
+test("where commands are named, others are refused wherever they stand", () => {
+  const guarded = { ...limits, commands: new Set(["ls", "env"]) };
+  expect(checkShellRequest(request, guarded)).toBe(120_000);
+  for (const command of ["ls; rm x", "ls && rm x", "ls $(rm x)", "env X=1 rm x"]) {
+    const refused = expect.objectContaining({ code: "PERMISSION_DENIED", message: expect.stringContaining('"rm"') });
+    expect(() => checkShellRequest({ ...request, command }, guarded)).toThrow(refused);
+  }
+});

@@ -1,0 +1,82 @@
+/**
+ * How far programs are kept from their host and from each other. `none`: not at all. `hardened`: a
+ * container without capabilities, network and places to write, on the host's kernel. `gvisor`: the
+ * same on a kernel of its own in user space.
+ */
+export type IsolationLevel = "none" | "hardened" | "gvisor";
+
+/** Limits of the container that the self-test runs in; both must bite. */
+export const probeLimits = { memoryBytes: 256 * 1024 ** 2, processes: 64 } as const;
+
+/**
+ * The hostile program of the self-test, for bash: it tries what must not work and prints what it found as `fact=value`
+ * lines. The network is tried where a cloud's metadata, a Docker host and the internet would be.
+ */
+export const probeProgram = `
+status() { sed -n "s/^$1:[[:space:]]*//p" /proc/self/status; }
+echo "uid=$(id -u)"
+echo "capabilities=$(status CapEff)$(status CapBnd)"
+echo "no_new_privileges=$(status NoNewPrivs)"
+echo "seccomp=$(status Seccomp)"
+for p in / /etc /usr /root /var /sys /proc/sys/kernel; do (: >"$p/drover-probe") 2>/dev/null && echo "wrote=$p"; done
+for f in environ mem fd/0 fd/1; do (: </proc/1/$f) 2>/dev/null && echo "opened=/proc/1/$f"; done
+for a in 1.1.1.1/53 169.254.169.254/80 172.17.0.1/2375; do
+  timeout 1 bash -c ": <>/dev/tcp/$a" 2>/dev/null && echo "connected=$a" &
+done; wait
+for s in /var/run/docker.sock /run/containerd/containerd.sock /var/run/secrets/kubernetes.io; do [ -e "$s" ] && echo "host=$s"; done
+(mount -t tmpfs none /tmp) 2>/dev/null && echo "gained=mount"
+(unshare -Ur true) 2>/dev/null && echo "gained=user namespace"
+case "$(dmesg 2>/dev/null)" in *gVisor*) echo "kernel=gvisor" ;; *) echo "kernel=other" ;; esac
+echo "forks=$(perl -e 'my $n = 0; for (1..200) { my $p = fork; last unless defined $p; if (!$p) { close STDOUT; sleep 9; exit } $n++ } print $n')"
+`;
+
+/** A program that takes more memory than {@link probeLimits} allow. */
+export const memoryProgram = "head -c 600m /dev/zero | tail >/dev/null; echo survived";
+
+/** What a self-test saw. */
+export interface Probed {
+  /** Output of {@link probeProgram}. */
+  readonly output: string;
+  /** Whether {@link memoryProgram} was ended for its memory. */
+  readonly memoryHeld: boolean;
+}
+
+/** What is missing to a level, in words, one entry each; empty where it is reached. */
+export function shortOf(level: IsolationLevel, { output, memoryHeld }: Probed): string[] {
+  if (level === "none") return [];
+  const facts = factsOf(output);
+  const one = (name: string) => facts.get(name)?.[0] ?? "";
+  const missing: string[] = [];
+  const need = (holds: boolean, otherwise: string) => {
+    if (!holds) missing.push(otherwise);
+  };
+  need(/^[1-9]\d*$/.test(one("uid")), `programs run as user ${one("uid") || "unknown"}`);
+  need(/^0+$/.test(one("capabilities")), "programs have capabilities");
+  for (const path of facts.get("wrote") ?? []) missing.push(`programs can write to ${path}`);
+  for (const address of facts.get("connected") ?? []) missing.push(`programs reach the network (${address})`);
+  for (const path of facts.get("host") ?? []) missing.push(`programs see ${path}`);
+  const forks = Number(one("forks") || Number.NaN);
+  need(forks > 0 && forks < probeLimits.processes, "the limit of processes does not hold");
+  need(memoryHeld, "the limit of memory does not hold");
+  if (level === "gvisor") need(one("kernel") === "gvisor", "programs do not run on gVisor's kernel");
+  else missing.push(...shortOfHostKernel(facts, one));
+  return missing;
+}
+
+/** On the host's kernel its own doors must be shut as well; gVisor answers for those itself. */
+function shortOfHostKernel(facts: ReadonlyMap<string, readonly string[]>, one: (name: string) => string): string[] {
+  const missing = (facts.get("opened") ?? []).map((path) => `programs can open ${path}`);
+  for (const what of facts.get("gained") ?? []) missing.push(`programs can make a ${what}`);
+  if (one("no_new_privileges") !== "1") missing.push("no-new-privileges is off");
+  if (one("seccomp") !== "2") missing.push("no seccomp filter is on");
+  return missing;
+}
+
+function factsOf(output: string): Map<string, string[]> {
+  const facts = new Map<string, string[]>();
+  for (const line of output.split("\n")) {
+    const [, name = "", value = ""] = /^([a-z_]+)=(.*)$/.exec(line) ?? [];
+    if (name !== "") facts.set(name, [...(facts.get(name) ?? []), value]);
+  }
+  return facts;
+}

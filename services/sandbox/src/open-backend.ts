@@ -1,0 +1,46 @@
+import { type Clock, DroverError } from "@drover/kernel";
+import { GuardedBackend } from "./application/guarded-backend.ts";
+import type { ExecBackend, Log } from "./application/ports.ts";
+import type { readConfig } from "./config.ts";
+import type { Limits } from "./domain/limits.ts";
+import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
+import { LocalBackend } from "./infrastructure/local/local-backend.ts";
+
+/** What a backend is opened with besides the configuration. */
+export interface BackendParts {
+  /** This instance; see `instanceOf`. */
+  readonly owner: string;
+  /** Images by language. */
+  readonly images: ReadonlyMap<string, string>;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+type Config = ReturnType<typeof readConfig>;
+
+/** The configured backend behind its isolation level; the self-test begins at once and nothing waits for it but runs. */
+export function openBackend(config: Config, parts: BackendParts): GuardedBackend {
+  const { images, limits, clock, log } = parts;
+  const backend = config.DROVER_SANDBOX_BACKEND === "local" ? local(config, parts) : docker(config, parts);
+  const level = backend.name === "local" ? "none" : config.DROVER_SANDBOX_ISOLATION;
+  if (level === "none") log.warn({ backend: backend.name }, "UNSAFE: programs run without a proven isolation level");
+  const guarded = new GuardedBackend({ backend, level, image: images.get("bash") ?? "", limits, clock, log });
+  // Without an engine there is nothing to prove; the first run tries again.
+  guarded.prove().catch(() => undefined);
+  return guarded;
+}
+
+function docker(config: Config, { owner, images }: BackendParts): ExecBackend {
+  const runtime = config.DROVER_SANDBOX_RUNTIME;
+  return new DockerEngine({ host: config.DOCKER_HOST, owner, runtime, images: [...images.values()] });
+}
+
+function local(config: Config, { owner }: BackendParts): ExecBackend {
+  if (!config.DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL) {
+    const message =
+      "DROVER_SANDBOX_BACKEND=local runs programs on this host without any isolation; set DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL=true to accept that.";
+    throw new DroverError("FAILED_PRECONDITION", message, { reason: "UNSAFE_BACKEND" });
+  }
+  return new LocalBackend({ folder: config.DROVER_SANDBOX_LOCAL_FOLDER, owner });
+}

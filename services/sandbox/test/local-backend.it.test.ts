@@ -1,0 +1,42 @@
+import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Verdict } from "@drover/proto/sandbox/v1/exec";
+import { expect, test } from "vitest";
+import { LocalBackend } from "../src/infrastructure/local/local-backend.ts";
+import { execBackendContract } from "./exec-backend.contract.ts";
+import { startUnderTest } from "./sandbox-under-test.ts";
+
+execBackendContract("local host", async () => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "drover-local-")));
+  return {
+    backend: new LocalBackend({ folder, owner: "contract" }),
+    image: "any",
+    [Symbol.asyncDispose]: async () => {
+      expect(await readdir(folder)).toEqual([]);
+      await rm(folder, { recursive: true });
+    },
+  };
+});
+
+const asked = { DROVER_SANDBOX_BACKEND: "local", DROVER_LOG_LEVEL: "silent" };
+
+test("the local backend must be allowed by name", async () => {
+  await expect(startUnderTest(asked)).rejects.toThrow(/DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL/);
+});
+
+test("it is marked unsafe wherever it shows, refuses limits it cannot keep, and shows no path of the host", async () => {
+  await using sandbox = await startUnderTest({ ...asked, DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL: "true" });
+  const { execution, stdout } = await sandbox.run("bash", 'pwd; echo "$0"');
+  expect(stdout.toString()).toBe("/workspace\n/workspace/main.sh\n");
+  expect(execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 0, runtime: "local (UNSAFE)" });
+  expect(execution.appliedLimits).toMatchObject({ memoryBytes: 0n, processes: 0, cpuMillis: 0 });
+  const health = await sandbox.exec.checkHealth({}, sandbox.as(sandbox.tenant));
+  expect(health).toMatchObject({ ready: true, isolation: "none (UNSAFE)", daemonVersion: "" });
+  await expect(sandbox.run("bash", "true", { limits: { memoryBytes: 64 << 20 } })).rejects.toMatchObject({
+    code: "UNIMPLEMENTED",
+    reason: "UNSUPPORTED",
+  });
+  const late = await sandbox.run("bash", "sleep 30", { limits: { wallMs: 300 } });
+  expect(late.execution.verdict).toBe(Verdict.TIMEOUT_WALL);
+});

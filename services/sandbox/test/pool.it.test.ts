@@ -1,0 +1,87 @@
+import { Verdict } from "@drover/proto/sandbox/v1/exec";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
+
+const ready = 2;
+let sandbox: SandboxUnderTest;
+beforeAll(async () => {
+  sandbox = await startUnderTest({ DROVER_SANDBOX_POOL_MIN: `bash=${ready}`, DROVER_SANDBOX_POOL_MAX: `${ready}` });
+  await full();
+});
+afterAll(async () => {
+  await sandbox[Symbol.asyncDispose]();
+  expect(await sandbox.containers()).toEqual([]);
+});
+
+async function metric(name: string): Promise<number> {
+  const text = await (await fetch(`http://${sandbox.service.adminAddress}/metrics`)).text();
+  return Number(new RegExp(`^${name}\\S* (\\S+)$`, "m").exec(text)?.[1] ?? 0);
+}
+
+/** Resolves when as many wait as shall, and nothing else is there. */
+async function full(): Promise<void> {
+  const wait = { timeout: 20_000, interval: 50 };
+  await vi.waitFor(async () => expect(await metric("drover_sandbox_pool_ready")).toBe(ready), wait);
+  await vi.waitFor(async () => expect(await sandbox.containers()).toHaveLength(ready), wait);
+}
+
+const hits = () => metric('drover_sandbox_pool_asked_total{answer="hit"');
+
+test("a run gets a container that was there before it, alone, and it is gone afterwards", async () => {
+  const before = await sandbox.containers();
+  const hitsBefore = await hits();
+  const { stdout, execution } = await sandbox.run("bash", "ls /workspace /tmp; echo mine >/tmp/mine; hostname");
+  expect(execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 0 });
+  const name = stdout.toString().trim().split("\n").at(-1) ?? "none";
+  expect(before.filter((id) => id.startsWith(name))).toHaveLength(1);
+  expect(stdout.toString()).toBe(`/tmp:\n\n/workspace:\nmain.sh\n${name}\n`);
+  expect(await hits()).toBe(hitsBefore + 1);
+  await full();
+  expect((await sandbox.containers()).filter((id) => id.startsWith(name))).toEqual([]);
+});
+
+test("twenty runs, each in a container of its own", async () => {
+  const names: string[] = [];
+  for (let i = 0; i < 5; i++) {
+    const four = Array.from({ length: 4 }, () => sandbox.run("bash", "hostname; ls -A /tmp; touch /tmp/left"));
+    names.push(...(await Promise.all(four)).map(({ stdout }) => stdout.toString().trim()));
+  }
+  expect(new Set(names).size).toBe(20);
+  expect(names.filter((name) => name.includes("left"))).toEqual([]);
+  await full();
+});
+
+test("other limits hold: such a run starts a container of its own", async () => {
+  const hitsBefore = await hits();
+  const { stdout } = await sandbox.run(
+    "bash",
+    "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max",
+    {
+      limits: { memoryBytes: 64 * 1024 ** 2 },
+    },
+  );
+  expect(stdout.toString()).toBe(`${64 * 1024 ** 2}\n`);
+  expect(await hits()).toBe(hitsBefore);
+});
+
+test("a container that is killed while it waits is replaced and never given away", async () => {
+  await full();
+  const old = await sandbox.containers();
+  await Promise.all(old.map((id) => sandbox.docker.getContainer(id).kill()));
+  const { execution } = await sandbox.run("bash", "echo hi");
+  expect(execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 0 });
+  await full();
+  expect((await sandbox.containers()).filter((id) => old.includes(id))).toEqual([]);
+});
+
+test("what a killed service had waiting is removed when it is back", async () => {
+  const [any = ""] = await sandbox.containers();
+  const { Config, HostConfig } = await sandbox.docker.getContainer(any).inspect();
+  const owner = Config.Labels["drover.owner"]?.replace(/\/.*$/, "/dead");
+  const left = await sandbox.docker.createContainer({
+    Image: Config.Image,
+    Labels: { ...Config.Labels, "drover.owner": owner ?? "", "drover.run": "warm-left" },
+    HostConfig: { NetworkMode: HostConfig.NetworkMode ?? "none" },
+  });
+  await vi.waitFor(async () => expect(await sandbox.containers()).not.toContain(left.id), { timeout: 10_000 });
+});
