@@ -48,6 +48,8 @@ export async function startSuite(profile: Profile, options: SuiteOptions = {}): 
     OPENAI_API_KEY: model.apiKey,
     DROVER_MODEL: "scripted-1",
     DROVER_SANDBOX_INSTANCE: instance,
+    // Tests look for the container of a task, and one that was started ahead does not carry its label.
+    DROVER_SANDBOX_POOL_MAX: "0",
     ...options.environment,
   };
   const parts = { profile, model, dataFolder, instance };
