@@ -84,7 +84,7 @@ export function callError(
 }
 
 /** What an aborted signal's caller is told: the reason where it is a known one, else a cancellation. */
-export function abortError(signal: AbortSignal): DroverError {
+function abortError(signal: AbortSignal): DroverError {
   const error = droverErrorFrom(signal.reason);
   if (error === signal.reason || error.code !== "INTERNAL") return error;
   return new DroverError("CANCELLED", "The call was cancelled.", { cause: signal.reason });

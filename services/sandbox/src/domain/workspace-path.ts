@@ -27,7 +27,7 @@ export function pathFault(path: string): string | undefined {
  * What makes a path that a caller gives mean something else on another system, where its files may end up: a drive
  * letter, or a name that Windows keeps for a device. A program's own files may have such names.
  */
-export function foreignFault(path: string): string | undefined {
+function foreignFault(path: string): string | undefined {
   if (/^[A-Za-z]:/.test(path)) return "a drive letter";
   const reserved = path.split("/").find((part) => /^(?:con|prn|aux|nul|com[1-9]|lpt[1-9])(?:\..*)?$/i.test(part));
   return reserved === undefined ? undefined : `the name ${reserved.slice(0, 40)}, which is a device's`;

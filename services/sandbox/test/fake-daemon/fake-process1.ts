@@ -12,7 +12,7 @@ import type { Script } from "./fake-daemon.ts";
 export type ProgramScript = (program: FakeProgram) => Promise<void> | void;
 
 /** The hands of a scripted program, and of those who break things around it. */
-export interface FakeProgram {
+interface FakeProgram {
   stdout(bytes: Uint8Array): void;
   stderr(bytes: Uint8Array): void;
   exit(report: Record<string, unknown>): void;

@@ -32,7 +32,7 @@ const shmBytes = 16 * 1024 ** 2;
 const openFiles = 256;
 
 /** True for gVisor, by the name its runtime is registered with: programs then run on a kernel of their own in user space. */
-export function isGvisor(runtime: string): boolean {
+function isGvisor(runtime: string): boolean {
   return /^(?:runsc|gvisor)/.test(runtime);
 }
 
