@@ -14,7 +14,8 @@ beforeAll(async () => {
 afterAll(async () => {
   expect((await sandbox.run("bash", "echo still fine")).stdout.toString()).toBe("still fine\n");
   await sandbox[Symbol.asyncDispose]();
-  expect(await sandbox.containers()).toEqual([]);
+  // An answer does not wait for the removal of its container.
+  await vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 15_000, interval: 50 });
 });
 
 const as = () => sandbox.as(sandbox.tenant);

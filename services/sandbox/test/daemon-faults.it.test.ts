@@ -112,7 +112,7 @@ describe("the attached stream", () => {
     expect(stdout.toString()).toBe("x".repeat(20_000));
   });
 
-  test.each<[string, ProgramScript]>([
+  test.each<[fault: string, script: ProgramScript, arrived?: string]>([
     ["an error of the daemon", (program) => program.raw(daemonFrame(3, text("no space left on device")))],
     ["a frame of an unknown type", (program) => program.raw(daemonFrame(9, text("x")))],
     [
@@ -128,13 +128,14 @@ describe("the attached stream", () => {
         program.raw(daemonFrame(1, Buffer.from([0x83, 0, 0, 0, 9, 120])));
         program.endStream();
       },
+      "x",
     ],
     ["a frame of four gigabytes of process 1", (program) => program.raw(daemonFrame(1, Buffer.alloc(8, 0xff)))],
     ["an exit that is no report", (program) => program.raw(daemonFrame(1, Buffer.from([0x85, 0, 0, 0, 1, 120])))],
     ["an end before the exit", (program) => program.endStream()],
     ["a broken connection", (program) => program.dropStream()],
     ["the container's own death", (program) => program.die()],
-  ])("with %s is a lost run with the output before it, and leaves nothing", async (_name, fault) => {
+  ])("with %s is a lost run with the output before it, and leaves nothing", async (_name, fault, arrived = "") => {
     daemon.play({
       program: async (program) => {
         program.stdout(text("before"));
@@ -145,7 +146,7 @@ describe("the attached stream", () => {
     const { execution, stdout } = await run();
     expect(execution).toMatchObject({ verdict: Verdict.INFRA_LOST, killedBy: "", oomSeen: false, signal: "" });
     expect(execution.exitCode).toBeUndefined();
-    expect(stdout.toString()).toBe("before");
+    expect(stdout.toString()).toBe(`before${arrived}`);
     await noneLeft();
   });
 

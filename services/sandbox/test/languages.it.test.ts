@@ -1,5 +1,5 @@
 import { Phase, Verdict } from "@drover/proto/sandbox/v1/exec";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { languages } from "../src/domain/languages.ts";
 import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
 
@@ -20,7 +20,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await sandbox[Symbol.asyncDispose]();
-  expect(await sandbox.containers()).toEqual([]);
+  // An answer does not wait for the removal of its container.
+  await vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 15_000, interval: 50 });
 });
 
 /** A program that prints its argument, what its other file says, and its input; and one that no compiler takes. */

@@ -10,7 +10,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await sandbox[Symbol.asyncDispose]();
-  expect(await sandbox.containers()).toEqual([]);
+  // An answer does not wait for the removal of its container.
+  await vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 15_000, interval: 50 });
 });
 
 const gone = () =>

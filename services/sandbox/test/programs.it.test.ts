@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { compiled } from "./programs/compiled.ts";
 import { ends } from "./programs/ends.ts";
 import { inputs } from "./programs/input.ts";
@@ -16,7 +16,8 @@ beforeAll(async () => {
 afterAll(async () => {
   expect((await sandbox.run("bash", "echo still fine")).stdout.toString()).toBe("still fine\n");
   await sandbox[Symbol.asyncDispose]();
-  expect(await sandbox.containers()).toEqual([]);
+  // An answer does not wait for the removal of its container.
+  await vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 15_000, interval: 50 });
 });
 
 describe.each([

@@ -1,6 +1,6 @@
 import { newId } from "@drover/kernel";
 import { Verdict } from "@drover/proto/sandbox/v1/exec";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
 
 let sandbox: SandboxUnderTest;
@@ -9,7 +9,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await sandbox[Symbol.asyncDispose]();
-  expect(await sandbox.containers()).toEqual([]);
+  // An answer does not wait for the removal of its container.
+  await vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 15_000, interval: 50 });
 });
 
 test.each([
