@@ -21,6 +21,10 @@ const collectWaitMs = 60_000;
 const sigterm = 15;
 const diagnosticsBytes = 2000;
 
+/** How often, and how long apart, an ended container is looked at for a mark of the engine that may be late. */
+const outOfMemoryLooks = 20;
+const outOfMemoryLookMs = 50;
+
 /** A container of the Docker engine, spoken to through drover-init on its attached streams. */
 export class DockerContainer implements Container {
   readonly id: string;
@@ -91,8 +95,17 @@ export class DockerContainer implements Container {
   }
 
   async sawOutOfMemory(): Promise<boolean> {
-    // The engine notes the kill with the exit, so a container that was lost is waited for.
-    if (this.#socket.destroyed || this.#socket.readableEnded) await this.#exit();
+    if (!this.#socket.destroyed && !this.#socket.readableEnded) return await this.#isMarkedOutOfMemory();
+    // The engine notes the kill about when it notes the exit, and hears of the two from different sources.
+    await this.#exit();
+    for (let look = 1; look < outOfMemoryLooks; look++) {
+      if (await this.#isMarkedOutOfMemory()) return true;
+      await new Promise((resolve) => setTimeout(resolve, outOfMemoryLookMs));
+    }
+    return await this.#isMarkedOutOfMemory();
+  }
+
+  async #isMarkedOutOfMemory(): Promise<boolean> {
     return (await this.#docker.getContainer(this.id).inspect()).State.OOMKilled;
   }
 
