@@ -69,7 +69,9 @@ export class Workspaces {
       request.files.map(({ path }) => path),
     );
     checkPaths("deleted_paths", request.deletedPaths);
-    const both = request.files.find(({ path }) => request.deletedPaths.includes(path));
+    this.#checkSize(request.files);
+    const deleted = new Set(request.deletedPaths);
+    const both = request.files.find(({ path }) => deleted.has(path));
     if (both !== undefined)
       throw invalidField("deleted_paths", JSON.stringify(both.path), "paths that are not written");
     const { workspace } = await this.#store.read(tenant, request.workspaceId);
@@ -88,6 +90,15 @@ export class Workspaces {
       throw new DroverError("ABORTED", message, { reason: "WORKSPACE_CONFLICT" });
     }
     return commit.workspace;
+  }
+
+  /** What can never fit is refused before any of it is stored. */
+  #checkSize(files: PutRequest["files"]): void {
+    const { maxFiles, maxBytes } = this.#limits;
+    const bytes = files.reduce((sum, { content }) => sum + content.length, 0);
+    if (files.length <= maxFiles && bytes <= maxBytes) return;
+    const message = `${files.length} files of ${bytes} bytes were given; a workspace holds ${maxFiles} files and ${maxBytes} bytes.`;
+    throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "WORKSPACE_FULL", retryable: false });
   }
 
   async get(

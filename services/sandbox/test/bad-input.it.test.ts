@@ -1,0 +1,121 @@
+import { create } from "@bufbuild/protobuf";
+import { newId } from "@drover/kernel";
+import { RunRequestSchema } from "@drover/proto/sandbox/v1/exec_service";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
+
+let sandbox: SandboxUnderTest;
+beforeAll(async () => {
+  sandbox = await startUnderTest();
+});
+afterAll(async () => {
+  // Refused before any container existed, and before anything was recorded.
+  const { executions } = await sandbox.exec.listExecutions({ pageSize: 100 }, as());
+  expect(executions.map(({ message }) => message)).toEqual([]);
+  await vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 15_000, interval: 50 });
+  await sandbox[Symbol.asyncDispose]();
+});
+
+const as = () => sandbox.as(sandbox.tenant);
+const empty = (path: string) => ({ path, content: new Uint8Array() });
+const refused = (field: string) => ({ code: "INVALID_ARGUMENT", violations: [expect.objectContaining({ field })] });
+
+describe.each([
+  ["a parent folder", "../x"],
+  ["a hidden parent", "a/../../x"],
+  ["an absolute path", "/etc/x"],
+  ["a NUL", "a\u0000b"],
+  ["a newline", "a\nb"],
+  ["a separator of Windows", "..\\x"],
+  ["a drive letter", "C:/x"],
+  ["a drive letter without a folder", "c:x"],
+  ["a device name", "a/CON"],
+  ["a device name with an ending", "aux.txt"],
+  ["256 bytes in a part", `a/${"x".repeat(256)}`],
+  ["a thousand levels", Array(1000).fill("x").join("/").slice(0, 1000)],
+  ["an empty part", "a//b"],
+  ["nothing", ""],
+])("a path with %s", (_name, path) => {
+  test("is refused by its field in a run and in a change set", async () => {
+    await expect(sandbox.run("bash", "true", { files: [empty("ok"), empty(path)] })).rejects.toMatchObject(
+      refused("files[1].path"),
+    );
+    const { workspace } = await sandbox.workspaces.createWorkspace({}, as());
+    const files = [{ ...empty(path), executable: false }];
+    await expect(sandbox.workspaces.putFiles({ workspaceId: workspace?.id ?? "", files }, as())).rejects.toMatchObject(
+      refused("files[0].path"),
+    );
+  });
+});
+
+test.each([
+  ["one file the folder of another", ["a", "a/b"], "files.path"],
+  ["the same path twice", ["a", "b", "a"], "files[2].path"],
+])("%s is refused", async (_name, paths, field) => {
+  await expect(sandbox.run("bash", "true", { files: paths.map(empty) })).rejects.toMatchObject(refused(field));
+});
+
+test("a hundred thousand files are refused, in a run and in a workspace", async () => {
+  const files = Array.from({ length: 100_000 }, (_, i) => ({ ...empty(`f${i}`), executable: false }));
+  await expect(sandbox.run("bash", "true", { files })).rejects.toMatchObject(refused("files"));
+  const { workspace } = await sandbox.workspaces.createWorkspace({}, as());
+  const put = sandbox.workspaces.putFiles({ workspaceId: workspace?.id ?? "", files }, as());
+  await expect(put).rejects.toMatchObject({ code: expect.stringMatching(/^(?:INVALID_ARGUMENT|RESOURCE_EXHAUSTED)$/) });
+});
+
+test("a source that is not UTF-8 is refused before it is looked at", async () => {
+  const lengthDelimited = 2;
+  const code = { no: 4, wireType: lengthDelimited, data: Uint8Array.from([3, 0x61, 0xff, 0xfe]) };
+  const request = create(RunRequestSchema, { callId: newId(), language: "bash", code: "true" });
+  request.$unknown = [code];
+  const run = async () => {
+    for await (const _ of sandbox.exec.run(request, as())) expect.unreachable("It ran.");
+  };
+  await expect(run()).rejects.toMatchObject({ code: "INVALID_ARGUMENT", message: expect.stringContaining("code") });
+});
+
+test.each([
+  ["the wall time", { wallMs: -1000 }, "limits.wall_time"],
+  ["a part of a second", { wallMs: -1 }, "limits.wall_time"],
+  ["the compile time", { compileMs: -1000 }, "limits.compile_time"],
+  ["the CPU time", { cpuMs: -1000 }, "limits.cpu_time"],
+  ["the memory", { memoryBytes: -1 }, "limits.memory_bytes"],
+  ["the processes", { processes: -5 }, "limits.processes"],
+  ["the output", { outputBytes: -1 }, "limits.output_bytes"],
+])("a limit under zero is refused: %s", async (_name, limits, field) => {
+  await expect(sandbox.run("bash", "true", { limits })).rejects.toMatchObject(refused(field));
+});
+
+test("a deadline that is past before the call arrives is refused and starts nothing", async () => {
+  const run = async () => {
+    const request = { callId: newId(), language: "bash", code: "sleep 30" };
+    for await (const _ of sandbox.exec.run(request, { ...sandbox.as("late"), timeoutMs: 0.001 }))
+      expect.unreachable("It ran.");
+  };
+  await expect(run()).rejects.toMatchObject({ code: "DEADLINE_EXCEEDED" });
+  await vi.waitFor(async () => {
+    const { executions } = await sandbox.exec.listExecutions({}, sandbox.as("late"));
+    for (const { endedAt, startedAt } of executions)
+      expect([endedAt === undefined, startedAt]).toEqual([false, undefined]);
+  });
+});
+
+test.each([
+  ["an unknown language", { language: "cobol" }, "language"],
+  ["no language", { language: "" }, "language"],
+  ["a name of the engine's", { language: "../python" }, "language"],
+  ["no program", { code: "" }, "code"],
+  ["a call id that is no id", { callId: "1" }, "call_id"],
+  ["a task id with a wildcard", { taskId: "a.>" }, "task_id"],
+  ["a workspace id that is no id", { workspaceId: "w" }, "workspace_id"],
+  ["a variable without a name", { environment: { "": "x" } }, "environment"],
+  ["a variable with an equals sign", { environment: { "A=B": "x" } }, "environment"],
+  ["a NUL in an argument", { arguments: ["a", "b\u0000"] }, "arguments[1]"],
+])(
+  "%s is refused by name",
+  async (_name, { language = "bash", code = "true", ...options }: Partial<BadRequest>, field) => {
+    await expect(sandbox.run(language, code, options)).rejects.toMatchObject(refused(field));
+  },
+);
+
+type BadRequest = { language: string; code: string } & NonNullable<Parameters<SandboxUnderTest["run"]>[2]>;
