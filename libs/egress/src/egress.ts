@@ -113,6 +113,7 @@ async function sendHop(
       dispatcher: agent,
       signal: parent === undefined ? late.signal : AbortSignal.any([parent, late.signal]),
     });
+    // undici's Response and the global one are the same at run time; their types come from two packages.
     return guarded(answer as unknown as Response, hop, limits);
   } catch (error) {
     if (parent?.aborted) throw parent.reason;
