@@ -65,7 +65,8 @@ export class LiveRun {
       merged.set(data, last.data.length);
       this.#log[this.#log.length - 1] = { ...last, data: merged };
     } else {
-      this.#push({ kind: "data", stream, offset, data: data.slice() });
+      // Not `slice`: that of a Buffer shares its bytes.
+      this.#push({ kind: "data", stream, offset, data: new Uint8Array(data) });
     }
   }
 

@@ -1,4 +1,3 @@
-import type { Duplex } from "node:stream";
 import { DroverError } from "@drover/kernel";
 import Docker from "dockerode";
 import type {
@@ -9,6 +8,7 @@ import type {
   FoundContainer,
 } from "../../application/ports.ts";
 import type { Capability } from "../../domain/capability.ts";
+import { AttachedStream, type EngineAddress } from "./attached-stream.ts";
 import { containerSpec, labels, serviceLabel } from "./container-spec.ts";
 import { DockerContainer } from "./docker-container.ts";
 import { adviceFor, engineError, statusOf } from "./engine-errors.ts";
@@ -40,12 +40,14 @@ export class DockerEngine implements ExecBackend {
   ]);
   readonly runtime: string;
   readonly #docker: Docker;
+  readonly #address: EngineAddress;
   readonly #options: DockerEngineOptions;
 
   constructor(options: DockerEngineOptions) {
     this.runtime = options.runtime === "" ? "default" : options.runtime;
     this.#options = options;
-    this.#docker = new Docker(addressOf(options.host));
+    this.#address = addressOf(options.host);
+    this.#docker = new Docker(clientOptions(this.#address));
   }
 
   async check(image: string, signal: AbortSignal): Promise<string> {
@@ -66,7 +68,7 @@ export class DockerEngine implements ExecBackend {
     let id: string | undefined;
     try {
       id = await raced(creating, signal);
-      return await raced(this.#startCreated(id), signal);
+      return await raced(this.#startCreated(id, signal), signal);
     } catch (error) {
       await this.#giveUp(id, creating);
       throw signal.aborted && error === signal.reason ? aborted(signal) : engineError(error, "start a container");
@@ -125,18 +127,17 @@ export class DockerEngine implements ExecBackend {
     }
   }
 
-  async #startCreated(id: string): Promise<DockerContainer> {
+  async #startCreated(id: string, signal: AbortSignal): Promise<DockerContainer> {
     const container = this.#docker.getContainer(id);
-    const attach = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
-    const socket = (await container.attach(attach)) as Duplex;
+    const stream = await AttachedStream.open(this.#address, id, signal);
     const exited = container.wait({ condition: "next-exit" }).catch(() => undefined);
-    const started = new DockerContainer(this.#docker, id, socket, exited);
+    const started = new DockerContainer(this.#docker, id, stream, exited);
     try {
       await container.start();
       await started.ready();
       return started;
     } catch (error) {
-      socket.destroy();
+      stream.socket.destroy();
       throw error;
     }
   }
@@ -187,8 +188,12 @@ async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-function addressOf(host: string): Docker.DockerOptions {
-  if (host.startsWith("unix://")) return { socketPath: host.slice("unix://".length) };
+function addressOf(host: string): EngineAddress {
+  if (host.startsWith("unix://")) return { path: host.slice("unix://".length) };
   const url = new URL(host);
-  return { protocol: "http", host: url.hostname, port: Number(url.port) };
+  return { host: url.hostname, port: Number(url.port) };
+}
+
+function clientOptions(address: EngineAddress): Docker.DockerOptions {
+  return "path" in address ? { socketPath: address.path } : { protocol: "http", ...address };
 }

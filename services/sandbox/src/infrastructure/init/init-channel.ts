@@ -7,6 +7,7 @@ import type {
   ProgramReport,
   ProgramRequest,
 } from "../../application/ports.ts";
+import { inTurn } from "../in-turn.ts";
 import { ChangeReader } from "./change-reader.ts";
 import { encodeControl, encodeFrame, type Frame, FrameParser, frameTypes } from "./frame.ts";
 import { InitSession } from "./init-session.ts";
@@ -49,18 +50,12 @@ export class InitChannel {
     await Promise.race([this.#ready.promise, this.#lost.promise]);
   }
 
-  /** Bytes of the container's standard output, in order. */
-  async receive(chunk: Buffer): Promise<void> {
-    for (const frame of this.#parser.push(chunk)) {
-      if (frame.type === frameTypes.fault) {
-        const { reason, message } = faultReport(frame.payload);
-        this.lose(`Process 1 refused a request: ${reason}.`, reason, new Error(message));
-      } else if (frame.type === frameTypes.ready) {
-        this.#ready.resolve();
-      } else if (!this.session.take(frame)) {
-        await this.#receiver(frame);
-      }
-    }
+  /**
+   * Bytes of the container's standard output, in order. They are used up when it returns; where that is a promise,
+   * when that has settled.
+   */
+  receive(chunk: Buffer): Promise<void> | undefined {
+    return inTurn(this.#parser.push(chunk).values(), (frame) => this.#handle(frame));
   }
 
   /** Ends every conversation; the first reason counts. */
@@ -139,6 +134,17 @@ export class InitChannel {
     });
     this.#send(encodeControl(frameTypes.collect, { max_files: limits.maxFiles, max_bytes: limits.maxBytes }));
     await end;
+  }
+
+  #handle(frame: Frame): Promise<void> | void {
+    if (frame.type === frameTypes.fault) {
+      const { reason, message } = faultReport(frame.payload);
+      this.lose(`Process 1 refused a request: ${reason}.`, reason, new Error(message));
+    } else if (frame.type === frameTypes.ready) {
+      this.#ready.resolve();
+    } else if (!this.session.take(frame)) {
+      return this.#receiver(frame);
+    }
   }
 
   async #conversation<T>(begin: (done: PromiseWithResolvers<T>) => Receiver): Promise<T> {
