@@ -294,6 +294,31 @@ test("all connections that break at once, again and again, are lost runs and a s
   expect((await run()).execution.verdict).toBe(Verdict.EXITED);
 });
 
+test("a clock that jumps by an hour, forth and back, ends no run before its time or after it", async () => {
+  daemon.play({
+    program: async (program) => {
+      for (const hours of [1, -1]) {
+        vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hours * 3_600_000 });
+        // Longer than a round of the reaper.
+        await new Promise((resolve) => setTimeout(resolve, 1200));
+        vi.useRealTimers();
+      }
+      program.exit({ code: 0, wall_us: 2_400_000 });
+    },
+  });
+  const { execution } = await run().finally(() => vi.useRealTimers());
+  expect(execution).toMatchObject({ verdict: Verdict.EXITED, killedBy: "" });
+  daemon.play({
+    program: async (program) => {
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+      await program.signalled(15);
+    },
+  });
+  const late = await run({ limits: { wallMs: 300 } }).finally(() => vi.useRealTimers());
+  expect(late.execution).toMatchObject({ verdict: Verdict.TIMEOUT_WALL, killedBy: "timeout" });
+  await noneLeft();
+});
+
 test("what is past its expiry is removed; containers of strangers and of living neighbours are never touched", async () => {
   daemon.play({});
   const neighbour = { "drover.service": "sandbox", "drover.owner": "other/1", "drover.run": newId() };
