@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "@connectrpc/connect";
 import { type Bus, createInProcessBus } from "@drover/bus";
@@ -56,6 +57,8 @@ export interface SandboxUnderTest extends AsyncDisposable {
   run(language: string, code: string, options?: RunOptions): Promise<RunSeen>;
   /** Containers of this service on the host, running or not. */
   containers(): Promise<string[]>;
+  /** Run labels of all containers that the service ever made, its self-test's left out. */
+  runsOfMadeContainers(): Promise<string[]>;
 }
 
 const scopes = ["exec:run", "exec:read"];
@@ -79,6 +82,7 @@ export async function startUnderTest(extra: Record<string, string> = {}): Promis
     DROVER_SANDBOX_INSTANCE: `test-${randomUUID()}`,
     ...extra,
   };
+  const since = Math.floor(Date.now() / 1000);
   const service = stack.use(await startSandbox(environment, { bus }));
   const minter = await createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
   const transport = stack.use(createRpcTransport({ addresses: service.address, audience: "sandbox", minter }));
@@ -105,8 +109,22 @@ export async function startUnderTest(extra: Record<string, string> = {}): Promis
         .filter(({ Labels }) => Labels["drover.owner"]?.startsWith(environment.DROVER_SANDBOX_INSTANCE))
         .map(({ Id }) => Id);
     },
+    async runsOfMadeContainers() {
+      const filters = { event: ["create"], label: ["drover.service=sandbox"] };
+      const until = Math.ceil(Date.now() / 1000);
+      const events = await docker.getEvents({ since, until, filters: JSON.stringify(filters) });
+      const labels = (await text(events)).split("\n").flatMap((line) => (line === "" ? [] : [labelsOf(line)]));
+      return labels
+        .filter((found) => found["drover.owner"]?.startsWith(environment.DROVER_SANDBOX_INSTANCE))
+        .filter((found) => found["drover.tenant"] !== "" || found["drover.run"]?.startsWith("warm-"))
+        .map((found) => found["drover.run"] ?? "");
+    },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
+}
+
+function labelsOf(event: string): Record<string, string | undefined> {
+  return JSON.parse(event).Actor.Attributes;
 }
 
 async function collectRun(

@@ -57,6 +57,7 @@ export class RunProgram {
     const { engine } = this.#parts;
     const checked = checkRunRequest(request, this.#parts.policy, this.#parts.languages);
     checkSupported(request.limits, engine.name, engine.capabilities);
+    refuseLate(caller.deadlineMs, signal);
     const { language } = checked;
     const limits = limitsInForce(checked.limits, engine.capabilities);
     if (this.#parts.live.draining) {
@@ -182,6 +183,14 @@ export class RunProgram {
     const files = request.files.map((file) => [file.path, file.executable, digest(file.content)]);
     return digest(JSON.stringify({ ...request, environment, files, stdin: digest(request.stdin) }));
   }
+}
+
+/** What nobody waits for any more is not even recorded. */
+function refuseLate(deadlineMs: number | undefined, signal: AbortSignal): void {
+  if (deadlineMs !== undefined && deadlineMs <= 0) {
+    throw new DroverError("DEADLINE_EXCEEDED", "The call's deadline was over when it came; nothing was started.");
+  }
+  signal.throwIfAborted();
 }
 
 async function* endedOnly(execution: Execution): AsyncGenerator<RunEvent, void, undefined> {

@@ -15,9 +15,18 @@ const request = {
 
 test("a command has two minutes, at most ten, and an hour in the background", () => {
   expect(checkShellRequest(request, limits)).toBe(120_000);
-  expect(checkShellRequest({ ...request, timeoutMs: 9_000_000 }, limits)).toBe(600_000);
+  expect(checkShellRequest({ ...request, timeoutMs: 600_000 }, limits)).toBe(600_000);
   expect(checkShellRequest({ ...request, background: true }, limits)).toBe(3_600_000);
-  expect(() => checkShellRequest({ ...request, timeoutMs: -1 }, limits)).toThrow(/timeout/);
+});
+
+test.each([
+  [{ timeoutMs: -1 }, "-1 ms", "0 to 600000 ms"],
+  [{ timeoutMs: 600_001 }, "600001 ms", "0 to 600000 ms"],
+  [{ timeoutMs: 3_600_001, background: true }, "3600001 ms", "0 to 3600000 ms"],
+])("a time-out of %j is refused by its field", (options, found, allowed) => {
+  expect(() => checkShellRequest({ ...request, ...options }, limits)).toThrow(
+    expect.objectContaining({ code: "INVALID_ARGUMENT", violations: [{ field: "timeout", found, allowed }] }),
+  );
 });
 
 test("where commands are named, others are refused wherever they stand", () => {

@@ -35,7 +35,8 @@ export function checkShellRequest(request: ShellRequest, limits: ShellLimits): n
   if (!isId(request.callId)) fault("call_id", shown(request.callId), "a lower-case UUID");
   if (!token.test(request.taskId)) fault("task_id", shown(request.taskId), "the id of a task");
   if (!isId(request.workspaceId)) fault("workspace_id", shown(request.workspaceId), "the id of a workspace");
-  if (request.timeoutMs < 0) fault("timeout", `${request.timeoutMs} ms`, "0 or more");
+  const most = request.background ? limits.backgroundMs : limits.maxTimeoutMs;
+  if (request.timeoutMs < 0 || request.timeoutMs > most) fault("timeout", `${request.timeoutMs} ms`, `0 to ${most} ms`);
   const bytes = new TextEncoder().encode(request.command).length;
   if (bytes === 0 || bytes > maxCommandBytes) fault("command", `${bytes} bytes`, `1 to ${maxCommandBytes}`);
   if (request.command.includes("\u0000")) fault("command", "a NUL", "text without NUL");
@@ -48,8 +49,7 @@ export function checkShellRequest(request: ShellRequest, limits: ShellLimits): n
   }
   if (faults.length > 0) throw invalidFields(faults);
   checkNames(request.command, limits.commands);
-  if (request.background) return Math.min(request.timeoutMs || limits.backgroundMs, limits.backgroundMs);
-  return Math.min(request.timeoutMs || limits.timeoutMs, limits.maxTimeoutMs);
+  return request.timeoutMs || (request.background ? limits.backgroundMs : limits.timeoutMs);
 }
 
 function checkNames(command: string, allowed: ReadonlySet<string>): void {
