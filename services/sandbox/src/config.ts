@@ -13,6 +13,9 @@ import { defaultLimitPolicy } from "./domain/limits.ts";
 
 const { defaults, caps } = defaultLimitPolicy;
 
+/** Where a Pod finds its own credentials. */
+const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
+
 const variables = {
   ...commonVariables(7702),
   DOCKER_HOST: env.text({
@@ -21,7 +24,16 @@ const variables = {
     allowed: "unix:///path or tcp://host:port",
   }),
   DROVER_SANDBOX_RUNTIME: env.text({ default: "", pattern: /^[A-Za-z0-9._-]{0,64}$/ }),
-  DROVER_SANDBOX_BACKEND: env.choice(["docker", "local"], { default: "docker" }),
+  DROVER_SANDBOX_BACKEND: env.choice(["docker", "kubernetes", "local"], { default: "docker" }),
+  DROVER_SANDBOX_KUBERNETES_API: env.text({
+    default: "https://kubernetes.default.svc",
+    pattern: /^https?:\/\/[^/\s]{1,255}$/,
+    allowed: "https://host:port",
+  }),
+  DROVER_SANDBOX_KUBERNETES_NAMESPACE: env.text({ default: "drover-runs", pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ }),
+  DROVER_SANDBOX_KUBERNETES_RUNTIME_CLASS: env.text({ default: "", pattern: /^[a-z0-9.-]{0,63}$/ }),
+  DROVER_SANDBOX_KUBERNETES_TOKEN_FILE: env.text({ default: `${serviceAccount}/token` }),
+  DROVER_SANDBOX_KUBERNETES_CA_FILE: env.text({ default: `${serviceAccount}/ca.crt` }),
   DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL: env.flag({ default: false }),
   DROVER_SANDBOX_LOCAL_FOLDER: env.text({ default: join(tmpdir(), "drover-sandbox"), pattern: /^\/.{1,200}$/ }),
   DROVER_SANDBOX_ISOLATION: env.choice(["hardened", "gvisor", "none"], { default: "hardened" }),

@@ -119,7 +119,8 @@ export class GuardedBackend implements ExecBackend, AsyncDisposable {
     try {
       const { output } = await runShell(container, probeProgram);
       const memoryHeld = await holdsMemory(container);
-      this.#missing = shortOf(level, { output, memoryHeld });
+      const processesElsewhere = !backend.capabilities.has("process-limit");
+      this.#missing = shortOf(level, { output, memoryHeld, processesElsewhere });
     } finally {
       await container[Symbol.asyncDispose]();
     }
