@@ -22,6 +22,8 @@ func (u *usage) add(r *syscall.Rusage) {
 
 // processes starts the phase's program and reaps every process that ends, orphans included.
 type processes struct {
+	// user is who programs run as; nil for the user of this process.
+	user   *programUser
 	mutex  sync.Mutex
 	main   int
 	exited chan syscall.WaitStatus

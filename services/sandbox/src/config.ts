@@ -36,7 +36,7 @@ const variables = {
   DROVER_SANDBOX_KUBERNETES_CA_FILE: env.text({ default: `${serviceAccount}/ca.crt` }),
   DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL: env.flag({ default: false }),
   DROVER_SANDBOX_LOCAL_FOLDER: env.text({ default: join(tmpdir(), "drover-sandbox"), pattern: /^\/.{1,200}$/ }),
-  DROVER_SANDBOX_ISOLATION: env.choice(["hardened", "gvisor", "none"], { default: "hardened" }),
+  DROVER_SANDBOX_ISOLATION: env.choice(["hardened", "userns", "gvisor", "none"], { default: "hardened" }),
   DROVER_SANDBOX_IMAGE_PREFIX: env.text({ default: "drover/sandbox-", pattern: /^[a-z0-9][a-z0-9._:/-]{0,200}$/ }),
   DROVER_SANDBOX_LANGUAGES: env.text({ default: "[]" }),
   DROVER_SANDBOX_INSTANCE: env.text({ pattern: /^[A-Za-z0-9._:-]{1,128}$/ }).optional(),

@@ -7,7 +7,7 @@ import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
 const awk = {
   name: "awk",
   title: "GNU awk",
-  image: "drover/sandbox-bash:2",
+  image: "drover/sandbox-bash:3",
   mainFile: "main.awk",
   command: ["/usr/bin/gawk", "-f", "{program}"],
 };

@@ -20,6 +20,13 @@ export interface GuardParts {
 const probeTimeoutMs = 60_000;
 /** So long a failed self-test speaks for the next callers as well. */
 const failureHoldsMs = 15_000;
+const adviceByLevel = {
+  none: "",
+  hardened: "",
+  userns:
+    'For userns the Docker daemon needs "userns-remap": "default" in /etc/docker/daemon.json and a restart; its images are then kept apart, so run `make images` again.',
+  gvisor: "Is DROVER_SANDBOX_RUNTIME a gVisor runtime, e.g. runsc?",
+} satisfies Record<IsolationLevel, string>;
 const environment = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/tmp" };
 
 /**
@@ -120,7 +127,8 @@ export class GuardedBackend implements ExecBackend, AsyncDisposable {
       const { output } = await runShell(container, probeProgram);
       const memoryHeld = await holdsMemory(container);
       const processesElsewhere = !backend.capabilities.has("process-limit");
-      this.#missing = shortOf(level, { output, memoryHeld, processesElsewhere });
+      const processOneShared = !backend.capabilities.has("process-one-apart");
+      this.#missing = shortOf(level, { output, memoryHeld, processesElsewhere, processOneShared });
     } finally {
       await container[Symbol.asyncDispose]();
     }
@@ -159,6 +167,6 @@ async function runShell(container: Container, program: string): Promise<{ output
 }
 
 function adviceFor(level: IsolationLevel): string {
-  const runtime = level === "gvisor" ? " Is DROVER_SANDBOX_RUNTIME a gVisor runtime, e.g. runsc?" : "";
-  return `Mend the engine, or choose another DROVER_SANDBOX_ISOLATION if its risk is yours to take.${runtime}`;
+  const advice = "Mend the engine, or choose another DROVER_SANDBOX_ISOLATION if its risk is yours to take.";
+  return `${advice} ${adviceByLevel[level]}`.trim();
 }

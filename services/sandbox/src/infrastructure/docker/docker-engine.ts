@@ -37,6 +37,7 @@ export class DockerEngine implements ExecBackend {
     "process-limit",
     "network-off",
     "file-isolation",
+    "process-one-apart",
   ]);
   readonly runtime: string;
   readonly #docker: Docker;
