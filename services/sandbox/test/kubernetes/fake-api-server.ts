@@ -13,8 +13,10 @@ import { breaksOfRestricted } from "./restricted.ts";
 type Verb = "create" | "get" | "list" | "watch" | "delete" | "attach";
 
 /** What goes wrong with one request. */
-export type Fault =
+type Fault =
   | { readonly status: number; readonly reason?: string; readonly message?: string; readonly retryAfter?: string }
+  /** Nothing; the next one has its turn. */
+  | "pass"
   /** The connection ends: before anything is done, after it is done without an answer, or never. */
   | "drop"
   | "done-unanswered"

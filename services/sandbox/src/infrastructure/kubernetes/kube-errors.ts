@@ -8,7 +8,7 @@ interface Refusal {
 }
 
 /** Reads what a `Status` says; empty where the body is none. */
-export function refusalIn(body: unknown): Refusal {
+function refusalIn(body: unknown): Refusal {
   const { reason, message } = typeof body === "object" && body !== null ? ({ ...body } as Partial<Refusal>) : {};
   return { reason: typeof reason === "string" ? reason : "", message: typeof message === "string" ? message : "" };
 }
