@@ -117,7 +117,17 @@ export class RunProgram {
     const onStarted = (execution: Execution, at: Date) => {
       marks.push(executions.started(execution.tenant, execution.id, at).catch(() => undefined));
     };
-    const { ended, removed } = await driveRun({ ...this.#parts, onStarted }, run, { ...plan, imageDigest }, place);
+    const onContainer = async (execution: Execution, containerId: string) => {
+      await executions.gotContainer(execution.tenant, execution.id, containerId).catch((error: unknown) => {
+        this.#parts.log.warn({ err: error, execution: execution.id, container: containerId }, "not recorded");
+      });
+    };
+    const { ended, removed } = await driveRun(
+      { ...this.#parts, onStarted, onContainer },
+      run,
+      { ...plan, imageDigest },
+      place,
+    );
     await Promise.all(marks);
     await this.#record(ended);
     for (const [phase, ms] of Object.entries(ended.result?.times ?? {}))
