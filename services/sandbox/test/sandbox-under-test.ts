@@ -79,7 +79,10 @@ export function onGvisor(): boolean {
 }
 
 /** Starts the service as its main does, on a database of its own and free ports. */
-export async function startUnderTest(extra: Record<string, string> = {}): Promise<SandboxUnderTest> {
+export async function startUnderTest(
+  extra: Record<string, string> = {},
+  maxMessageBytes = 4 << 20,
+): Promise<SandboxUnderTest> {
   await using stack = new AsyncDisposableStack();
   const directory = fileURLToPath(new URL("../migrations", import.meta.url));
   const database = stack.use(await freshDatabase({ service: "sandbox", directory }));
@@ -92,6 +95,7 @@ export async function startUnderTest(extra: Record<string, string> = {}): Promis
     DROVER_LOG_LEVEL: "warn",
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_SHUTDOWN_GRACE_MS: "4000",
+    DROVER_MAX_MESSAGE_BYTES: `${maxMessageBytes}`,
     DROVER_SANDBOX_REAP_MS: "1000",
     DROVER_SANDBOX_POOL_MAX: "2",
     DROVER_SANDBOX_INSTANCE: `test-${randomUUID()}`,
@@ -103,7 +107,9 @@ export async function startUnderTest(extra: Record<string, string> = {}): Promis
   const observer = { name: "observer", owner: "observer/1" };
   const { database: records } = stack.use(await openStores({ url: database.url, poolMax: 1 }, observer, 1));
   const minter = await createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
-  const transport = stack.use(createRpcTransport({ addresses: service.address, audience: "sandbox", minter }));
+  const transport = stack.use(
+    createRpcTransport({ addresses: service.address, audience: "sandbox", minter, limits: { maxMessageBytes } }),
+  );
   const exec = createClient(ExecService, transport);
   const tenant = `t-${randomUUID().slice(0, 8)}`;
   const docker = new Docker();
