@@ -25,6 +25,10 @@ export const resources: readonly Program[] = [
     code: "b = []\nwhile True: b.append(bytearray(8 << 20))",
     options: { limits: { memoryBytes: 96 << 20 } },
     execution: { verdict: Verdict.OOM, oomSeen: true, killedBy: "", signal: "SIGKILL" },
+    gvisor: {
+      why: "all of gVisor is one process of the host's kernel, which ends it as a whole",
+      execution: { verdict: Verdict.OOM, oomSeen: true, killedBy: "", signal: "" },
+    },
   },
   {
     name: "a child killed for memory under a parent that exits 0 is an exit with oom_seen",
@@ -33,6 +37,11 @@ export const resources: readonly Program[] = [
     options: { limits: { memoryBytes: 64 << 20 } },
     execution: { verdict: Verdict.EXITED, exitCode: 0, oomSeen: true },
     stdout: "parent\n",
+    gvisor: {
+      why: "all of gVisor is one process of the host's kernel: where a child takes too much, its parent ends as well",
+      execution: { verdict: Verdict.OOM, oomSeen: true, killedBy: "", signal: "" },
+      stdout: "",
+    },
   },
   {
     name: "filling /tmp, /workspace and /dev/shm, and files without end, are errors of the program alone",
@@ -44,6 +53,10 @@ for p in /tmp /workspace /dev/shm; do
 done
 mkdir /tmp/d; cd /tmp/d; seq 20000 | xargs touch 2>/dev/null || echo inodes`,
     stdout: "/tmp is full\n/workspace is full\n/dev/shm is full\ninodes\n",
+    gvisor: {
+      why: "tmpfs of gVisor takes nr_inodes and does not keep it; files count as memory all the same",
+      stdout: "/tmp is full\n/workspace is full\n/dev/shm is full\n",
+    },
   },
   {
     name: "open files end at 256 in the program only",
