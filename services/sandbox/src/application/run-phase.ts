@@ -1,7 +1,7 @@
 import { DroverError } from "@drover/kernel";
 import { attr, type Span } from "@drover/tracing";
 import type { PhaseResult } from "../domain/execution.ts";
-import { commandLine, type Folders, programFileName, sourcesOf } from "../domain/language.ts";
+import { commandLine, environmentOf, type Folders, programFileName, sizesOf, sourcesOf } from "../domain/language.ts";
 import type { Limits } from "../domain/limits.ts";
 import { outcomeOf, type Phase, type RunFacts } from "../domain/verdict.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -57,7 +57,7 @@ export async function runPhase(parts: DriverParts, place: PhasePlace, phase: Pha
     report = await container.run({
       phase,
       argv: commandOf(plan, { root: container.root, build: container.build ?? "/tmp" }, phase),
-      environment: { ...plan.language.environment, ...plan.request.environment },
+      environment: { ...environmentOf(plan.language, sizesOf(limits)), ...plan.request.environment },
       stdin: phase === "run" ? plan.request.stdin : new Uint8Array(),
       cpuTimeMs: limits.cpuTimeMs,
       onStarted: () => {
@@ -95,11 +95,12 @@ function limitsOf(limits: Limits, phase: Phase): Limits {
 
 function commandOf(plan: RunPlan, folders: Folders, phase: Phase): string[] {
   const { language, request } = plan;
+  const places = { ...folders, ...sizesOf(plan.execution.limits) };
   const workspace = plan.files.map(({ path }) => path);
   const given = request.files.map(({ path }) => path);
   const sources = sourcesOf(language, { program: programPath(plan), workspace, given });
-  if (phase === "compile") return commandLine(language.compile ?? [], folders, sources);
-  return [...commandLine(language.command, folders, sources), ...request.arguments];
+  if (phase === "compile") return commandLine(language.compile ?? [], places, sources);
+  return [...commandLine(language.command, places, sources), ...request.arguments];
 }
 
 function factsOf(

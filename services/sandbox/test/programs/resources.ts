@@ -84,6 +84,28 @@ except OSError as e: print(e.errno, len(kept) > 60)`,
       expect(execution.cpuTime?.nanos).toBeGreaterThan(10_000_000);
     },
   },
+  ...[
+    {
+      language: "javascript",
+      code: "const m = require('node:v8').getHeapStatistics().heap_size_limit >> 20; console.log(m < 256 ? 'held' : m)",
+    },
+    { language: "python", code: "import os; print('held' if os.cpu_count() == 1 else os.cpu_count())" },
+    {
+      language: "go",
+      code: 'package main\nimport ("os"; "runtime"; "runtime/debug")\nfunc main() { if runtime.GOMAXPROCS(0) == 1 && debug.SetMemoryLimit(-1) == 160<<20 { os.Stdout.WriteString("held\\n") } }',
+    },
+    {
+      language: "java",
+      code: 'public class Main { public static void main(String[] a) { Runtime r = Runtime.getRuntime(); long m = r.maxMemory() >> 20; System.out.println(m <= 128 && r.availableProcessors() == 1 ? "held" : m + " " + r.availableProcessors()); } }',
+    },
+  ].map(({ language, code }) => ({
+    name: `${language} sizes itself by the limits of its run and says nothing of it`,
+    language,
+    code,
+    options: { limits: { memoryBytes: 256 << 20 } },
+    stdout: "held\n",
+    stderr: "",
+  })),
   {
     name: "Node is kept from sizing its heap by the host's memory",
     language: "javascript",
