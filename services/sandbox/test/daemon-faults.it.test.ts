@@ -13,6 +13,7 @@ beforeAll(async () => {
     DOCKER_HOST: daemon.host,
     DROVER_SANDBOX_ISOLATION: "none",
     DROVER_LOG_LEVEL: "silent",
+    DROVER_SANDBOX_POOL_MAX: "0",
     DROVER_SANDBOX_START_TIMEOUT_MS: "1500",
   });
 });
