@@ -10,6 +10,7 @@ import type { Language } from "./domain/language.ts";
 import { languages } from "./domain/languages.ts";
 import type { LimitPolicy } from "./domain/limits.ts";
 import { defaultLimitPolicy } from "./domain/limits.ts";
+import type { Confinement } from "./infrastructure/policy-version.ts";
 
 const { defaults, caps } = defaultLimitPolicy;
 
@@ -118,6 +119,17 @@ export function languagesOf(config: Config): readonly Language[] {
     const problem = error instanceof Error ? error.message : "allowed: a JSON list of languages";
     throw new ConfigurationError([{ variable: "DROVER_SANDBOX_LANGUAGES", problem }]);
   }
+}
+
+/** What decides, beside limits and languages, how the backend in use confines a run. */
+export function confinementOf(config: Config): Confinement {
+  const backend = config.DROVER_SANDBOX_BACKEND;
+  const runtimes = {
+    docker: config.DROVER_SANDBOX_RUNTIME,
+    kubernetes: config.DROVER_SANDBOX_KUBERNETES_RUNTIME_CLASS,
+    local: "",
+  };
+  return { backend, runtime: runtimes[backend], level: backend === "local" ? "none" : config.DROVER_SANDBOX_ISOLATION };
 }
 
 /** What frames every run. */

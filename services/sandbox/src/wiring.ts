@@ -20,6 +20,7 @@ import { SearchFiles } from "./application/search-files.ts";
 import { Workspaces } from "./application/workspaces.ts";
 import {
   admissionLimitsOf,
+  confinementOf,
   instanceOf,
   languagesOf,
   limitPolicyOf,
@@ -60,7 +61,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const bus = shared.bus ?? started.use(await openBus(config.NATS_URL, service, logger));
   const tracer = started.use(createTracer({ service, bus, logger }));
 
-  const { DROVER_SANDBOX_IMAGE_PREFIX: imagePrefix, DROVER_SANDBOX_RUNTIME: runtime } = config;
+  const { DROVER_SANDBOX_IMAGE_PREFIX: imagePrefix } = config;
   const languages = languagesOf(config);
   const images = new Map(languages.map((language) => [language.name, imageOf(language, imagePrefix)]));
   const { owner } = instance;
@@ -84,7 +85,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     admission: new Admission(admissionLimitsOf(config), clock),
     policy,
     languages,
-    settings: runSettingsOf(config, policyVersion(policy, languages, runtime)),
+    settings: runSettingsOf(config, policyVersion(policy, languages, confinementOf(config))),
   };
   const exec = started.use(openExec({ ...setup, space, sessions: sessionsOf(config), compile: linearPattern }));
   const files = new Workspaces(workspaces, space, digest);
