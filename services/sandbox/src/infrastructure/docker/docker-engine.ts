@@ -27,6 +27,10 @@ export interface DockerEngineOptions {
 }
 
 const healthTimeoutMs = 3000;
+/** How long the exit of a process 1 that was never ready is waited for. */
+const exitTimeoutMs = 1000;
+/** What drover-init itself ends with: its service is gone, or the host did not let it set itself up. */
+const ownCodes: ReadonlySet<number> = new Set([70, 71]);
 
 /** Containers of a Docker daemon. Nothing is connected before the first call, so the daemon may come and go. */
 export class DockerEngine implements ExecBackend {
@@ -139,7 +143,7 @@ export class DockerEngine implements ExecBackend {
       return started;
     } catch (error) {
       stream.socket.destroy();
-      throw error;
+      throw DroverError.from(error).reason === "CONTAINER_LOST" ? await whyNotReady(exited, error) : error;
     }
   }
 
@@ -161,6 +165,17 @@ export class DockerEngine implements ExecBackend {
       throw error;
     }
   }
+}
+
+/** Process 1 that ended by itself before it was ready is not drover-init, or is made for another machine. */
+async function whyNotReady(exited: Promise<{ StatusCode: number } | undefined>, error: unknown): Promise<unknown> {
+  const code = await raced(exited, AbortSignal.timeout(exitTimeoutMs)).then(
+    (end) => end?.StatusCode,
+    () => undefined,
+  );
+  if (code === undefined || ownCodes.has(code) || code >= 128) return error;
+  const message = `The image's entry point ended with ${code} before it was ready: it is not drover-init, or is made for another machine.`;
+  return new DroverError("FAILED_PRECONDITION", message, { reason: "IMAGE_UNUSABLE", cause: error });
 }
 
 function missing(images: readonly string[]): DroverError {
