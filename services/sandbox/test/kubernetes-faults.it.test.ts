@@ -58,10 +58,10 @@ test("a rotated token is read anew, and one that lags behind is tried once more"
 test("a wrong token, no token file and no server are told apart", async () => {
   const { options } = on;
   const other = (more: object) => new KubernetesBackend({ ...options, ...more }).health(signal());
-  const refused = await other({ tokenFile: "" });
+  const refused = await other({ tokenFile: "/no/such/file" });
   expect(refused).toMatchObject({ ready: false, problem: expect.stringContaining("401 Unauthorized") });
   expect(refused.advice).toContain("deploy/k8s/sandbox.yaml");
-  expect((await other({ tokenFile: "/no/such/file" })).problem).toContain("token");
+  expect((await other({ server: "https://127.0.0.1:1" })).problem).toContain("authority");
   expect((await other({ server: "http://127.0.0.1:1" })).problem).toContain("No Kubernetes API server answers");
 });
 

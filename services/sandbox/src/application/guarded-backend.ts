@@ -1,6 +1,13 @@
 import { type Clock, DroverError, newId } from "@drover/kernel";
 import type { Capability } from "../domain/capability.ts";
-import { type IsolationLevel, memoryProgram, probeLimits, probeProgram, shortOf } from "../domain/isolation.ts";
+import {
+  forkProgram,
+  type IsolationLevel,
+  memoryProgram,
+  probeLimits,
+  probeProgram,
+  shortOf,
+} from "../domain/isolation.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { Container, ContainerRequest, EngineHealth, ExecBackend, FoundContainer, Log } from "./ports.ts";
 
@@ -124,9 +131,9 @@ export class GuardedBackend implements ExecBackend, AsyncDisposable {
     const request = { runId: newId(), taskId: "", tenant: "", image, limits, lifetimeMs: 2 * probeTimeoutMs };
     const container = await backend.start(request, signal);
     try {
-      const { output } = await runShell(container, probeProgram);
-      const memoryHeld = await holdsMemory(container);
       const processesElsewhere = !backend.capabilities.has("process-limit");
+      const { output } = await runShell(container, processesElsewhere ? probeProgram : probeProgram + forkProgram);
+      const memoryHeld = await holdsMemory(container);
       const processOneShared = !backend.capabilities.has("process-one-apart");
       this.#missing = shortOf(level, { output, memoryHeld, processesElsewhere, processOneShared });
     } finally {

@@ -30,6 +30,10 @@ for s in /var/run/docker.sock /run/containerd/containerd.sock /var/run/secrets/k
 (mount -t tmpfs none /tmp) 2>/dev/null && echo "gained=mount"
 (unshare -Ur true) 2>/dev/null && echo "gained=user namespace"
 case "$(dmesg 2>/dev/null)" in *gVisor*) echo "kernel=gvisor" ;; *) echo "kernel=other" ;; esac
+`;
+
+/** More of it where the processes of a container are limited: as many forks as that lets through. */
+export const forkProgram = `
 echo "forks=$(perl -e 'my $n = 0; for (1..200) { my $p = fork; last unless defined $p; if (!$p) { close STDOUT; sleep 9; exit } $n++ } print $n')"
 `;
 
@@ -38,7 +42,7 @@ export const memoryProgram = "head -c 600m /dev/zero | tail >/dev/null; echo sur
 
 /** What a self-test saw. */
 export interface Probed {
-  /** Output of {@link probeProgram}. */
+  /** Output of {@link probeProgram}, and of {@link forkProgram} where it ran. */
   readonly output: string;
   /** Whether {@link memoryProgram} was ended for its memory. */
   readonly memoryHeld: boolean;

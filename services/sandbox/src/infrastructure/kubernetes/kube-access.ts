@@ -7,9 +7,9 @@ import { DroverError } from "@drover/kernel";
 export interface KubeAccess {
   /** `https://host:port`; `http://` for a proxy on this host. */
   readonly server: string;
-  /** Read anew for every request, because tokens are rotated; empty for none. */
+  /** Read anew for every request, because tokens are rotated. A proxy does without where there is no such file. */
   readonly tokenFile: string;
-  /** Certificates that the server's may come from; read anew likewise. Empty trusts what Node trusts. */
+  /** Certificates that the server's may come from; read anew likewise, and not looked at for a proxy. */
   readonly caFile: string;
 }
 
@@ -30,8 +30,10 @@ export class KubeCredentials {
   }
 
   async read(): Promise<Credentials> {
-    const token = (await this.#file("token", this.#access.tokenFile))?.trim();
-    const ca = await this.#file("certificate authority", this.#access.caFile);
+    const secure = this.#access.server.startsWith("https:");
+    const ca = secure ? await readable("certificate authority", this.#access.caFile) : undefined;
+    const reading = readable("token", this.#access.tokenFile);
+    const token = (secure ? await reading : await reading.catch(() => undefined))?.trim();
     return { headers: token === undefined ? {} : { authorization: `Bearer ${token}` }, ca, agent: this.#agentFor(ca) };
   }
 
@@ -39,21 +41,18 @@ export class KubeCredentials {
   #agentFor(ca: string | undefined): HttpAgent | HttpsAgent {
     if (this.#agent === undefined || this.#agent.ca !== ca) {
       this.#agent?.agent.destroy();
-      const secure = this.#access.server.startsWith("https:");
-      const trust = ca === undefined ? {} : { ca };
-      const agent = secure ? new HttpsAgent({ keepAlive: true, ...trust }) : new HttpAgent({ keepAlive: true });
+      const agent = ca === undefined ? new HttpAgent({ keepAlive: true }) : new HttpsAgent({ keepAlive: true, ca });
       this.#agent = { ca, agent };
     }
     return this.#agent.agent;
   }
+}
 
-  async #file(what: string, path: string): Promise<string | undefined> {
-    if (path === "") return undefined;
-    try {
-      return await readFile(path, "utf8");
-    } catch (cause) {
-      const message = `The ${what} for the Kubernetes API server cannot be read.`;
-      throw new DroverError("FAILED_PRECONDITION", message, { reason: "NO_CREDENTIALS", cause });
-    }
+async function readable(what: string, path: string): Promise<string> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (cause) {
+    const message = `The ${what} for the Kubernetes API server cannot be read.`;
+    throw new DroverError("FAILED_PRECONDITION", message, { reason: "NO_CREDENTIALS", cause });
   }
 }

@@ -65,12 +65,16 @@ export class KubernetesBackend implements ExecBackend {
     const spec = podSpec(request, { owner, runtimeClass, expiresAtMs: Date.now() + request.lifetimeMs });
     // A create that was given up half-way would leave a Pod nobody knows, so it always runs to its end.
     const creating = this.#pods.create(spec, AbortSignal.timeout(createTimeoutMs));
+    let answered = false;
     try {
       await raced(creating, signal);
+      answered = true;
       await this.#running(name, request.image, signal);
       return await this.#attached(name, signal);
     } catch (error) {
-      await this.#giveUp(name, creating, signal);
+      const removed = this.#giveUp(name, creating);
+      // A creation without an answer is not waited for: the server may be hanging, and the reaper knows the Pod by its labels.
+      if (answered || !signal.aborted) await removed;
       throw signal.aborted && error === signal.reason ? aborted(signal) : error;
     }
   }
@@ -139,16 +143,14 @@ export class KubernetesBackend implements ExecBackend {
   }
 
   /** A Pod that another start of the same run made is not ours to remove. */
-  async #giveUp(name: string, creating: Promise<void>, signal: AbortSignal): Promise<void> {
-    const removed = creating
+  async #giveUp(name: string, creating: Promise<void>): Promise<void> {
+    await creating
       .then(
         () => true,
         (error: unknown) => DroverError.from(error).code === "UNAVAILABLE",
       )
       .then((mayBeThere) => (mayBeThere ? this.#pods.remove(name) : undefined))
       .catch(() => undefined);
-    // After an abort it is not waited for: the server may be hanging, and the reaper knows the Pod by its labels.
-    if (!signal.aborted) await removed;
   }
 
   async #look(image: string): Promise<string> {
@@ -164,7 +166,7 @@ export class KubernetesBackend implements ExecBackend {
       await this.#running(name, image, signal);
       return await this.#digests.of(image);
     } finally {
-      await this.#giveUp(name, creating, new AbortController().signal);
+      await this.#giveUp(name, creating);
     }
   }
 }
