@@ -11,12 +11,13 @@ execBackendContract("kubernetes, whose API server is a fake and whose node is re
     image,
     missingImage: "drover/absent:1",
     async [Symbol.asyncDispose]() {
-      expect(server.node.names()).toEqual([]);
+      const left = server.node.names();
+      await fake[Symbol.asyncDispose]();
+      expect(left).toEqual([]);
       expect(server.used).toEqual(shippedGrants());
       for (const { spec } of server.manifests)
         expect(spec).toMatchObject({ runtimeClassName: "gvisor", restartPolicy: "Never" });
       expect(new Set(server.protocols)).toEqual(new Set(["v5.channel.k8s.io"]));
-      await fake[Symbol.asyncDispose]();
     },
   };
 });

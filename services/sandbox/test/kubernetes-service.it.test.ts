@@ -12,8 +12,9 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await sandbox[Symbol.asyncDispose]();
-  expect(on.server.node.names()).toEqual([]);
+  const left = on.server.node.names();
   await on[Symbol.asyncDispose]();
+  expect(left).toEqual([]);
 });
 
 const environment = () => ({
