@@ -13,9 +13,11 @@ afterAll(async () => {
 });
 
 const waits = { timeout: 30_000, interval: 50 };
+/** Ends what hangs, also on a machine under load. */
+const longTest = { timeout: 240_000 };
 const small = { memoryBytes: 64 << 20 };
 
-test("of fifty runs at once, half of them hostile, none sees, hinders or outlasts another", async () => {
+test("of fifty runs at once, half of them hostile, none sees, hinders or outlasts another", longTest, async () => {
   const hostile = [
     "yes bad | head -c 500000",
     "kill -9 -1",
@@ -37,7 +39,7 @@ test("of fifty runs at once, half of them hostile, none sees, hinders or outlast
   }
 });
 
-test("a megabyte that a program writes at once is whole in each of two hundred runs", async () => {
+test("a megabyte that a program writes at once is whole in each of two hundred runs", longTest, async () => {
   const whole = Buffer.alloc(1_000_000, "y");
   const code = "head -c 1000000 /dev/zero | tr '\\0' y";
   const sizes: number[] = [];
