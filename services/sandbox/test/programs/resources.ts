@@ -11,6 +11,11 @@ export const resources: readonly Program[] = [
     options: { limits: { wallMs: 1500 } },
     execution: {},
     check: ({ execution }) => expect([Verdict.TIMEOUT_WALL, Verdict.EXITED]).toContain(execution.verdict),
+    gvisor: {
+      why: "gVisor's kernel needs threads for every process; where the engine gives it no more, it dies with its container",
+      check: ({ execution }) =>
+        expect([Verdict.TIMEOUT_WALL, Verdict.EXITED, Verdict.OOM, Verdict.INFRA_LOST]).toContain(execution.verdict),
+    },
   },
   {
     name: "a thread bomb ends with the runtime's own words",

@@ -820,7 +820,7 @@ export type CheckHealthResponse = Message<"drover.sandbox.v1.CheckHealthResponse
   advice: string;
 
   /**
-   * The level that a self-test proved, "hardened" or "gvisor"; "below …" where it did not, "none (UNSAFE)" where none is asked for.
+   * The level that a self-test proved, "hardened", "userns" or "gvisor"; "below …" where it did not, "none (UNSAFE)" where none is asked for.
    *
    * @generated from field: string isolation = 4;
    */
