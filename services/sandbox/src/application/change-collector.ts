@@ -2,6 +2,7 @@ import { type Clock, DroverError } from "@drover/kernel";
 import { type Change, type ChangeOutcome, pathOf } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
 import { pathFault } from "../domain/workspace-path.ts";
+import { patiently } from "./patiently.ts";
 import type {
   CollectedChange,
   Commit,
@@ -11,9 +12,6 @@ import type {
   WorkspaceLimits,
   WorkspaceStore,
 } from "./ports.ts";
-
-/** A database that is away for a moment must not cost a run its files. */
-const attempts = 6;
 
 /** What a run's changes came to; version 0 where nothing was committed. */
 export interface Collected {
@@ -102,15 +100,9 @@ export class ChangeCollector {
     return found?.result ?? { workspaceVersionAfter: 0, changes: [] };
   }
 
+  /** A database that is away for a moment must not cost a run its files. */
   async #patiently<T>(work: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await work();
-      } catch (error) {
-        if (attempt === attempts || DroverError.from(error).code !== "UNAVAILABLE") throw error;
-        await this.#clock.sleep(100 * 2 ** attempt);
-      }
-    }
+    return await patiently(this.#clock, work);
   }
 
   #tooLarge(found: CollectedChange): string | undefined {

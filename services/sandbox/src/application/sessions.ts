@@ -117,7 +117,7 @@ export class Sessions implements AsyncDisposable {
         throw new DroverError("UNIMPLEMENTED", message, { reason: "UNSUPPORTED" });
       }
       await executions.started(tenant, runId, clock.now());
-      const session = new Session(run, container, face, this.#parts, clock.monotonicMs());
+      const session = new Session(run, container, face, this.#parts);
       const end = this.#untilCancelled(session, forget, release).finally(() => this.#ends.delete(end));
       this.#ends.add(end);
       session.ended = end;
