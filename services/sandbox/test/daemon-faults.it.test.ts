@@ -276,6 +276,15 @@ describe("a start that fails", () => {
     await noneLeft();
   });
 
+  test("an engine that hangs over a kill holds up no run: it ends with what is known", async () => {
+    const program: ProgramScript = (running) => running.stdout(text("up"));
+    daemon.play({ program, answer: on("POST /containers/:id/kill", "hang") });
+    const { execution, stdout } = await run({ limits: { wallMs: 200 } });
+    expect(execution).toMatchObject({ verdict: Verdict.TIMEOUT_WALL, killedBy: "timeout" });
+    expect(stdout.toString()).toBe("up");
+    await noneLeft();
+  });
+
   test("a wait that breaks after the start is no fault either", async () => {
     daemon.play({ answer: on("POST /containers/:id/wait", "drop") });
     expect((await run()).execution.verdict).toBe(Verdict.EXITED);
