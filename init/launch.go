@@ -153,6 +153,10 @@ func receiveDescriptors(socket, count int) ([]int, error) {
 	var data [1]byte
 	space := make([]byte, syscall.CmsgSpace(count*int(unsafe.Sizeof(int32(0)))))
 	n, control, _, _, err := syscall.Recvmsg(socket, data[:], space, syscall.MSG_CMSG_CLOEXEC)
+	for err == syscall.EINTR {
+		// A child that ends interrupts a call that has a time limit, whatever the handler's flags.
+		n, control, _, _, err = syscall.Recvmsg(socket, data[:], space, syscall.MSG_CMSG_CLOEXEC)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type runRequest struct {
 	Cwd   string   `json:"cwd"`
 	// DrainMs is how long output of processes that outlive the program is waited for.
 	DrainMs int `json:"drain_ms"`
-	// CPUMillis ends a phase that runs alone when its processes have used so much CPU time; 0 is no limit.
+	// CPUMillis ends a phase when its processes have used so much CPU time; 0 is no limit.
 	CPUMillis int64 `json:"cpu_ms"`
 }
 
@@ -97,7 +97,7 @@ func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase,
 	go ph.pump(ours[2], stderr)
 	go ph.feed(ours[0])
 	go ph.finish(exited, began, oomBefore)
-	if request.CPUMillis > 0 && request.ID == 0 {
+	if request.CPUMillis > 0 {
 		go ph.watchCPU()
 	}
 	return ph, nil

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { DockerEngine } from "../src/infrastructure/docker/docker-engine.ts";
 import { execBackendContract } from "./exec-backend.contract.ts";
 
-const image = "drover/sandbox-bash:3";
+const image = "drover/sandbox-bash:4";
 
 for (const runtime of ["runc", "runsc"]) {
   execBackendContract(`docker with ${runtime}`, async () => ({

@@ -194,6 +194,8 @@ export interface ToolContext extends CallScope {
   /** The task's workspace, made when it is first asked for. */
   readonly workspace: (signal: AbortSignal) => Promise<string>;
   readonly span: Span;
+  /** Commands that `bash` may use; absent for all. */
+  readonly allowedCommands?: readonly string[];
 }
 
 /** A tool: what the model is told of it, and what it does. */

@@ -96,7 +96,7 @@ export interface Container extends AsyncDisposable {
 }
 
 /** A command as {@link ProgramRequest}; its input comes later. */
-export type CommandRequest = Omit<ProgramRequest, "stdin" | "phase" | "cpuTimeMs">;
+export type CommandRequest = Omit<ProgramRequest, "stdin" | "phase">;
 
 /** A command that runs beside others in one container. */
 export interface RunningCommand {

@@ -11,6 +11,7 @@ import type { Admission, Place } from "./admission.ts";
 import { LiveRun, type RunEvent } from "./live-run.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import type { Digest, ExecutionStore, RunMetrics } from "./ports.ts";
+import { recordEnd } from "./record-end.ts";
 import { type DriverParts, driveRun, type RunPlan } from "./run-driver.ts";
 import { checkRunRequest, type RunRequest } from "./run-request.ts";
 
@@ -40,7 +41,6 @@ export interface RunParts extends Omit<DriverParts, "onStarted"> {
 }
 
 const pollMs = 250;
-const finishAttempts = 6;
 
 /**
  * Starts a run, or finds the one that its call id names already. Everything that is wrong with the
@@ -129,27 +129,13 @@ export class RunProgram {
       place,
     );
     await Promise.all(marks);
-    await this.#record(ended);
+    await recordEnd(this.#parts, ended);
     for (const [phase, ms] of Object.entries(ended.result?.times ?? {}))
       metrics.phase(ended.language, phase, ms / 1000);
     metrics.ended(ended.language, ended.result?.outcome.verdict ?? "", (clock.monotonicMs() - began) / 1000);
     run.ended(ended);
     await removed;
     metrics.running(-1);
-  }
-
-  /** A result that cannot be recorded is still told to who follows; the record then ends as lost. */
-  async #record(ended: Execution): Promise<void> {
-    const { executions, clock, log } = this.#parts;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await executions.finish(ended);
-      } catch (error) {
-        log.error({ err: error, execution: ended.id, attempt }, "the end of a run could not be recorded");
-        if (attempt === finishAttempts) return;
-        await clock.sleep(100 * 2 ** attempt);
-      }
-    }
   }
 
   async *#existing(execution: Execution, signal: AbortSignal): AsyncGenerator<RunEvent, void, undefined> {

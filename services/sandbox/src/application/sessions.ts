@@ -96,7 +96,7 @@ export class Sessions implements AsyncDisposable {
   }
 
   async #start(tenant: string, taskId: string, workspaceId: string, forget: () => void): Promise<Session> {
-    const { engine, live, clock, executions, policy, settings } = this.#parts;
+    const { engine, live, clock, executions, policy, settings, log } = this.#parts;
     const execution = this.#draft(tenant, taskId, workspaceId);
     await engine.check(execution.image, AbortSignal.timeout(settings.startTimeoutMs));
     await executions.accept(execution, "", undefined);
@@ -116,6 +116,9 @@ export class Sessions implements AsyncDisposable {
         const message = `The backend ${engine.name} has no sessions; use Run.`;
         throw new DroverError("UNIMPLEMENTED", message, { reason: "UNSUPPORTED" });
       }
+      await executions.gotContainer(tenant, runId, container.id).catch((error: unknown) => {
+        log.warn({ err: error, execution: runId, container: container.id }, "not recorded");
+      });
       await executions.started(tenant, runId, clock.now());
       const session = new Session(run, container, face, this.#parts);
       const end = this.#untilCancelled(session, forget, release).finally(() => this.#ends.delete(end));

@@ -51,7 +51,9 @@ export class ShellCommands {
     await workspaces.read(caller.tenant, request.workspaceId);
     const execution = this.#draft(caller.tenant, request, wallMs);
     const environment = Object.entries(request.environment).sort(([a], [b]) => (a < b ? -1 : 1));
-    const bodyHash = digest(JSON.stringify({ ...request, environment }));
+    const asked = request.allowedCommands;
+    const allowedCommands = asked.length === 0 ? undefined : [...asked].sort();
+    const bodyHash = digest(JSON.stringify({ ...request, environment, allowedCommands }));
     const accepted = await executions.accept(execution, bodyHash, callMadeAt(request.callId));
     if (accepted.kind === "cancelled") return { execution: accepted.execution, existing: true };
     if (accepted.kind === "existing") {

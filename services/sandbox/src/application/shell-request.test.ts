@@ -11,6 +11,7 @@ const request = {
   environment: {},
   timeoutMs: 0,
   background: false,
+  allowedCommands: [],
 };
 
 test("a command has two minutes, at most ten, and an hour in the background", () => {
@@ -36,4 +37,21 @@ test("where commands are named, others are refused wherever they stand", () => {
     const refused = expect.objectContaining({ code: "PERMISSION_DENIED", message: expect.stringContaining('"rm"') });
     expect(() => checkShellRequest({ ...request, command }, guarded)).toThrow(refused);
   }
+});
+
+test("a request allows less than the configuration, never more", () => {
+  const guarded = { ...limits, commands: new Set(["ls", "cat"]) };
+  const ask = (allowedCommands: string[], command: string) => () =>
+    checkShellRequest({ ...request, command, allowedCommands }, guarded);
+  expect(ask(["ls", "rm"], "ls")()).toBe(120_000);
+  const refused = { code: "PERMISSION_DENIED", reason: "COMMAND_NOT_ALLOWED" };
+  for (const [allowed, command, message] of [
+    [["ls", "rm"], "ls | rm x", 'The command "rm" is not among those that are allowed: ls.'],
+    [["ls", "rm"], "cat x", 'The command "cat" is not among those that are allowed: ls.'],
+    [["rm"], "rm x", 'The command "rm" is not among those that are allowed: none.'],
+    [[], "rm x", 'The command "rm" is not among those that are allowed: cat, ls.'],
+  ] as const) {
+    expect(ask([...allowed], command)).toThrow(expect.objectContaining({ ...refused, message }));
+  }
+  expect(ask(["a b"], "ls")).toThrow(expect.objectContaining({ code: "INVALID_ARGUMENT" }));
 });

@@ -57,6 +57,7 @@ export function bashTool(transport: Transport, patienceMs: number): Tool {
         workspaceId: await context.workspace(signal),
         command: String(args.command),
         background,
+        ...(context.allowedCommands && { allowedCommands: [...context.allowedCommands] }),
         ...(seconds === undefined ? {} : { timeout: { seconds: BigInt(seconds), nanos: 0 } }),
       };
       let id = "";
