@@ -15,6 +15,7 @@ import { inTurn } from "../in-turn.ts";
 import { InitChannel } from "../init/init-channel.ts";
 import type { AttachedStream } from "./attached-stream.ts";
 import { Demultiplexer, type OutputPiece } from "./demultiplexer.ts";
+import { kernelLogsOutOfMemory } from "./kernel-log.ts";
 import { killContainer, removeContainer } from "./remove-container.ts";
 
 const exitWaitMs = 10_000;
@@ -100,13 +101,15 @@ export class DockerContainer implements Container {
 
   async sawOutOfMemory(): Promise<boolean> {
     if (!this.#socket.destroyed && !this.#socket.readableEnded) return await this.#isMarkedOutOfMemory();
-    // The engine notes the kill about when it notes the exit, and hears of the two from different sources.
+    // The engine notes the kill about when it notes the exit, and hears of the two from different sources; where the
+    // container's cgroup goes first, it never does. The kernel's log is asked as well, where it can be read.
     await this.#exit();
+    if ((await this.#isMarkedOutOfMemory()) || (await kernelLogsOutOfMemory(this.id))) return true;
     for (let look = 1; look < outOfMemoryLooks; look++) {
-      if (await this.#isMarkedOutOfMemory()) return true;
       await new Promise((resolve) => setTimeout(resolve, outOfMemoryLookMs));
+      if (await this.#isMarkedOutOfMemory()) return true;
     }
-    return await this.#isMarkedOutOfMemory();
+    return false;
   }
 
   async #isMarkedOutOfMemory(): Promise<boolean> {
