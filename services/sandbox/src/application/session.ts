@@ -35,6 +35,8 @@ export class Session {
   readonly face: SessionFace;
   readonly books = new Set<ChangeBook>();
   lastUsedMs: number;
+  /** Commands that run here or are about to; as long as there are any it is not ended for being idle. */
+  users = 1;
   /** Resolves when the container is gone. */
   ended: Promise<void> = Promise.resolve();
   readonly #parts: SessionParts;

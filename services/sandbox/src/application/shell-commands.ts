@@ -97,10 +97,10 @@ export class ShellCommands {
     request: ShellRequest,
     running: PromiseWithResolvers<Execution>,
   ): Promise<void> {
-    const { executions, clock } = this.#parts;
+    const { executions } = this.#parts;
     const { execution } = run;
     const { tenant, id } = execution;
-    let session: Session;
+    let session: Session | undefined;
     try {
       session = await this.#sessions.of(tenant, request.taskId, request.workspaceId);
       if (session.books.size >= mostCommands) {
@@ -109,6 +109,7 @@ export class ShellCommands {
       }
       await session.sync();
     } catch (error) {
+      if (session !== undefined) this.#sessions.leave(session);
       await executions.withdraw(tenant, id).catch(() => undefined);
       run.failed(error);
       return running.reject(error);
@@ -122,7 +123,7 @@ export class ShellCommands {
     const container = new CommandContainer(session);
     this.#live.set(id, { session, container, background: request.background, written: 0 });
     const ended = await runCommand(this.#parts, { run, request, trace: caller.trace, session, container, onStarted });
-    session.lastUsedMs = clock.monotonicMs();
+    this.#sessions.leave(session);
     await recordEnd(this.#parts, ended);
     this.#live.delete(id);
     run.ended(ended);
