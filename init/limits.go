@@ -14,7 +14,8 @@ const (
 	shortestCheck = 20 * time.Millisecond
 )
 
-// watchCPU kills all processes of the phase when they have used up their CPU time together. The next look is never sooner than that could happen, so a limit far away costs nothing.
+// watchCPU kills all processes of the phase when they have used up their CPU time together. The next
+// look is never sooner than that could happen, so a limit far away costs nothing.
 func (ph *phase) watchCPU() {
 	limit := time.Duration(ph.request.CPUMillis) * time.Millisecond
 	cpus := time.Duration(runtime.NumCPU())

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/binary"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -120,7 +121,8 @@ func (p *processes) leaders() []int {
 func (p *processes) still() bool {
 	for _, leader := range p.leaders() {
 		for _, pid := range family(leader) {
-			if s, ok := statOf(pid); ok && s.alive() && s.state != 'T' && s.state != 't' && s.state != 'Z' {
+			// Of a process whose main thread has ended nothing tells whether the others stand.
+			if s, ok := statOf(pid); ok && strings.IndexByte("TtZX", s.state) < 0 {
 				return false
 			}
 		}

@@ -1,7 +1,7 @@
 import { type Clock, DroverError } from "@drover/kernel";
 import { GuardedBackend } from "./application/guarded-backend.ts";
 import type { ExecBackend, Log } from "./application/ports.ts";
-import type { readConfig } from "./config.ts";
+import { confinementOf, type readConfig } from "./config.ts";
 import type { Limits } from "./domain/limits.ts";
 import { DockerEngine } from "./infrastructure/docker/docker-engine.ts";
 import { KubernetesBackend } from "./infrastructure/kubernetes/kubernetes-backend.ts";
@@ -24,7 +24,7 @@ type Config = ReturnType<typeof readConfig>;
 export function openBackend(config: Config, parts: BackendParts): GuardedBackend {
   const { images, limits, clock, log } = parts;
   const backend = { docker, kubernetes, local }[config.DROVER_SANDBOX_BACKEND](config, parts);
-  const level = backend.name === "local" ? "none" : config.DROVER_SANDBOX_ISOLATION;
+  const { level } = confinementOf(config);
   if (level === "none") log.warn({ backend: backend.name }, "UNSAFE: programs run without a proven isolation level");
   const guarded = new GuardedBackend({ backend, level, image: images.get("bash") ?? "", limits, clock, log });
   // Without an engine there is nothing to prove; the first run tries again.

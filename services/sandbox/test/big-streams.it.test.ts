@@ -32,6 +32,7 @@ test("a gigabyte in one line is counted to the byte, and neither service, daemon
     if (kind !== "started") return;
     inspected.push(
       sandbox.containers().then(async ([id = ""]) => {
+        // The engine takes `size`; the client's types do not know it.
         const container = sandbox.docker.getContainer(id) as unknown as {
           inspect(options: { size: boolean }): Promise<{ LogPath: string; SizeRw?: number }>;
         };

@@ -129,6 +129,7 @@ test("lists are read in pages, and begin anew where they grew too old", async ()
   const names = ["a", "b", "c"];
   for (const name of names) {
     const labels = { "drover.dev/service": "sandbox" };
+    // A list reads no more of a Pod than its name and labels.
     server.node.create({ metadata: { name, labels } } as unknown as Parameters<typeof server.node.create>[0]);
   }
   const pods = new Pods(new KubeClient(options), options.namespace);

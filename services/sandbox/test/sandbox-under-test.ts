@@ -11,6 +11,7 @@ import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKey
 import type { RunningService } from "@drover/runtime";
 import { freshDatabase } from "@drover/testkit";
 import Docker from "dockerode";
+import { expect } from "vitest";
 import { openStores } from "../src/infrastructure/store/open-stores.ts";
 import { startSandbox } from "../src/wiring.ts";
 
@@ -132,8 +133,11 @@ export async function startUnderTest(
     service,
     environment,
     as,
-    run: (language, code, options = {}) =>
-      collectRun(exec, { language, code, ...options }, as(options.tenant ?? tenant)),
+    async run(language, code, options = {}) {
+      const seen = await collectRun(exec, { language, code, ...options }, as(options.tenant ?? tenant));
+      if (onGvisor()) expect(seen.execution.runtime).toBe("runsc");
+      return seen;
+    },
     async containers(which) {
       const label = [`drover.service=sandbox`];
       const found = await docker.listContainers({ all: true, filters: { label } });

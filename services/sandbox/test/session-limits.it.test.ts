@@ -135,3 +135,15 @@ test("a flood in the background costs bounded memory, shows its gap while it goe
     missingBytes: 59_897_600n,
   });
 });
+
+test("of many commands at once sixteen are taken, and the others told to wait", async () => {
+  const { place, start } = await newTask();
+  await start("true");
+  const begun = await Promise.allSettled(Array.from({ length: 24 }, () => start("sleep 60", { background: true })));
+  expect(begun.filter(({ status }) => status === "fulfilled")).toHaveLength(16);
+  for (const end of begun) {
+    if (end.status === "rejected")
+      expect(end.reason).toMatchObject({ code: "RESOURCE_EXHAUSTED", reason: "TOO_MANY_COMMANDS" });
+  }
+  await sandbox.exec.endSession({ taskId: place.taskId }, as());
+});

@@ -16,7 +16,7 @@ import { type TaskSession, usageAttributes } from "./task-session.ts";
 export interface AskParts {
   readonly model: ModelGateway;
   readonly memory: ConversationMemory;
-  readonly signals: TaskSignals;
+  readonly signals: Pick<TaskSignals, "delta">;
   readonly tracer: Tracer;
   readonly tools: ToolBox;
   readonly clock: Clock;

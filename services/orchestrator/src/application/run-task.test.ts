@@ -7,7 +7,7 @@ import type { LoggedMessage } from "../domain/conversation.ts";
 import type { Step, TaskLog } from "../domain/step.ts";
 import type { Task } from "../domain/task.ts";
 import { toolFailure } from "../domain/tool-result.ts";
-import type { CommitOutcome, TaskChange, TaskSignals, TaskStore, Tool } from "./ports.ts";
+import type { CommitOutcome, TaskChange, Tool } from "./ports.ts";
 import { RunControl } from "./run-control.ts";
 import { type RunParts, runTask } from "./run-task.ts";
 import { TaskSession } from "./task-session.ts";
@@ -42,13 +42,14 @@ class FakeRecord {
       }
       return { outcome: "committed", version: this.task.version, lastSequence: 1, cancelRequested: false };
     },
-  } as unknown as TaskStore;
+  };
 
   /** A session takes changes over exactly as the database does; its own code is what writes here. */
   async #write(change: TaskChange): Promise<void> {
     this.changes.push(change);
-    const echo = { commit: async () => ({ outcome: "committed", version: this.task.version + 1, lastSequence: 1 }) };
-    const parts = { store: echo as unknown as TaskStore, signals: silent, tracer: noopTracer };
+    const version = this.task.version + 1;
+    const echo = async () => ({ outcome: "committed", version, lastSequence: 1, cancelRequested: false }) as const;
+    const parts = { store: { commit: echo }, signals: silent, tracer: noopTracer };
     const session = new TaskSession(parts, claim, new RunControl(), { task: this.task, log: this.log });
     await session.commit(change);
     this.task = session.task;
@@ -56,7 +57,7 @@ class FakeRecord {
   }
 }
 
-const silent = { committed: () => undefined, delta: () => undefined } as unknown as TaskSignals;
+const silent = { committed: () => undefined, delta: () => undefined };
 
 /** Asks for two calls of `work` in each of two rounds, then answers with what it was shown. */
 function decide({ messages }: ModelRequest): ModelDecision {

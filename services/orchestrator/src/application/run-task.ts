@@ -4,7 +4,7 @@ import { type NextAction, nextAction } from "../domain/next-action.ts";
 import { isTerminal } from "../domain/task-state.ts";
 import { type AskParts, askModel } from "./ask-model.ts";
 import { cancelTask, type EndParts, failTask, sayFarewell, succeedTask } from "./end-task.ts";
-import type { Claim } from "./ports.ts";
+import type { Claim, TaskSignals, TaskStore } from "./ports.ts";
 import { recordTurn } from "./record-turn.ts";
 import { type CallParts, runCalls } from "./run-calls.ts";
 import type { RunControl } from "./run-control.ts";
@@ -15,6 +15,8 @@ const releaseMs = 5_000;
 
 /** What working on a task needs. */
 export interface RunParts extends SessionParts, AskParts, CallParts, EndParts {
+  readonly store: Pick<TaskStore, "load" | "commit">;
+  readonly signals: Pick<TaskSignals, "committed" | "delta">;
   readonly onFault: (fault: unknown, what: string) => void;
 }
 

@@ -1,7 +1,8 @@
 import { systemClock } from "@drover/kernel";
 import { expect, test, vi } from "vitest";
+import type { Task } from "../domain/task.ts";
 import type { TaskEvent, TaskEventBody } from "../domain/task-event.ts";
-import type { Delta, TaskSignals, TaskStore } from "./ports.ts";
+import type { Delta, TaskSignals } from "./ports.ts";
 import { TaskHubs } from "./task-hub.ts";
 import { type WatchMessage, watchTask } from "./watch-task.ts";
 
@@ -19,14 +20,15 @@ function setUp(pollMs = 60_000) {
   const events = vi.fn(async (_tenant: string, _id: string, after: number, limit: number) =>
     log.slice(after, after + limit),
   );
-  const get = async () => ({ id: taskId, state: "RUNNING", lastSequence: log.length });
-  const store = { events, get } as unknown as TaskStore;
+  // Of a task a watch looks at no more.
+  const get = async () => ({ id: taskId, state: "RUNNING", lastSequence: log.length }) as Task;
+  const store = { events, get };
   const signals = {
     follow: (_tenant: string, _id: string, listener: Listener) => {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
-  } as unknown as TaskSignals;
+  };
   const hubs = new TaskHubs({ store, signals, clock: systemClock, pollMs, onFault: () => undefined });
   const parts = { store, hubs, clock: systemClock, heartbeatMs: 60_000 };
   const watch = (includeDeltas = false, signal = new AbortController().signal) =>

@@ -11,6 +11,7 @@ import type { Admission, Place } from "./admission.ts";
 import { LiveRun, type RunEvent } from "./live-run.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import type { Digest, ExecutionStore, RunMetrics } from "./ports.ts";
+import { recordContainer } from "./record-container.ts";
 import { recordEnd } from "./record-end.ts";
 import { type DriverParts, driveRun, type RunPlan } from "./run-driver.ts";
 import { checkRunRequest, type RunRequest } from "./run-request.ts";
@@ -117,17 +118,9 @@ export class RunProgram {
     const onStarted = (execution: Execution, at: Date) => {
       marks.push(executions.started(execution.tenant, execution.id, at).catch(() => undefined));
     };
-    const onContainer = async (execution: Execution, containerId: string) => {
-      await executions.gotContainer(execution.tenant, execution.id, containerId).catch((error: unknown) => {
-        this.#parts.log.warn({ err: error, execution: execution.id, container: containerId }, "not recorded");
-      });
-    };
-    const { ended, removed } = await driveRun(
-      { ...this.#parts, onStarted, onContainer },
-      run,
-      { ...plan, imageDigest },
-      place,
-    );
+    const onContainer = (execution: Execution, id: string) => recordContainer(this.#parts, execution, id);
+    const parts = { ...this.#parts, onStarted, onContainer };
+    const { ended, removed } = await driveRun(parts, run, { ...plan, imageDigest }, place);
     await Promise.all(marks);
     await recordEnd(this.#parts, ended);
     for (const [phase, ms] of Object.entries(ended.result?.times ?? {}))

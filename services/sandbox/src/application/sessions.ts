@@ -5,6 +5,7 @@ import { outcomeOf } from "../domain/verdict.ts";
 import { LiveRun } from "./live-run.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import { reasonOf } from "./program-watch.ts";
+import { recordContainer } from "./record-container.ts";
 import { type DriverParts, lifetimeMarginMs } from "./run-driver.ts";
 import type { RunParts } from "./run-program.ts";
 import { Session, type SessionParts } from "./session.ts";
@@ -153,7 +154,7 @@ export class Sessions implements AsyncDisposable {
     forget: () => void,
     giveBack: () => void,
   ): Promise<Session> {
-    const { engine, live, clock, executions, policy, settings, log } = this.#parts;
+    const { engine, live, clock, executions, policy, settings } = this.#parts;
     const execution = this.#draft(tenant, taskId, workspaceId);
     await engine.check(execution.image, AbortSignal.timeout(settings.startTimeoutMs));
     await executions.accept(execution, "", undefined);
@@ -173,9 +174,7 @@ export class Sessions implements AsyncDisposable {
         const message = `The backend ${engine.name} has no sessions; use Run.`;
         throw new DroverError("UNIMPLEMENTED", message, { reason: "UNSUPPORTED" });
       }
-      await executions.gotContainer(tenant, runId, container.id).catch((error: unknown) => {
-        log.warn({ err: error, execution: runId, container: container.id }, "not recorded");
-      });
+      await recordContainer(this.#parts, execution, container.id);
       await executions.started(tenant, runId, clock.now());
       const session = new Session(run, container, face, this.#parts);
       this.#here.add(session);

@@ -103,8 +103,8 @@ export class ShellCommands {
     let session: Session | undefined;
     try {
       session = await this.#sessions.of(tenant, request.taskId, request.workspaceId);
-      if (session.books.size >= mostCommands) {
-        const message = `${session.books.size} commands are running in this session; wait for one or end one.`;
+      if (session.users > mostCommands) {
+        const message = `${mostCommands} commands are running in this session; wait for one or end one.`;
         throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "TOO_MANY_COMMANDS", retryAfterMs: 1000 });
       }
       await session.sync();
@@ -122,8 +122,8 @@ export class ShellCommands {
     };
     const container = new CommandContainer(session);
     this.#live.set(id, { session, container, background: request.background, written: 0 });
-    const ended = await runCommand(this.#parts, { run, request, trace: caller.trace, session, container, onStarted });
-    this.#sessions.leave(session);
+    const place = { run, request, trace: caller.trace, session, container, onStarted };
+    const ended = await runCommand(this.#parts, place).finally(() => this.#sessions.leave(session));
     await recordEnd(this.#parts, ended);
     this.#live.delete(id);
     run.ended(ended);

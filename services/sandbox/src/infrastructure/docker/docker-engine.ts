@@ -8,6 +8,7 @@ import type {
   FoundContainer,
 } from "../../application/ports.ts";
 import type { Capability } from "../../domain/capability.ts";
+import { raced } from "../raced.ts";
 import { AttachedStream, type EngineAddress } from "./attached-stream.ts";
 import { containerSpec, labels, serviceLabel } from "./container-spec.ts";
 import { DockerContainer } from "./docker-container.ts";
@@ -191,17 +192,6 @@ function aborted(signal: AbortSignal): DroverError {
   return new DroverError("UNAVAILABLE", "The container engine did not start a container in time.", {
     reason: "ENGINE_UNAVAILABLE",
   });
-}
-
-async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const abort = Promise.withResolvers<never>();
-  const onAbort = () => abort.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, abort.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
 }
 
 function addressOf(host: string): EngineAddress {

@@ -8,6 +8,7 @@ import type {
 } from "../../application/ports.ts";
 import type { Capability } from "../../domain/capability.ts";
 import type { Limits } from "../../domain/limits.ts";
+import { raced } from "../raced.ts";
 import { ImageDigests } from "./image-digests.ts";
 import type { KubeAccess } from "./kube-access.ts";
 import { KubeClient } from "./kube-client.ts";
@@ -16,7 +17,6 @@ import { PodContainer } from "./pod-container.ts";
 import { podKeys, podName, podSpec } from "./pod-spec.ts";
 import { lateFault, type PodState, startFault, stateOf } from "./pod-state.ts";
 import { Pods } from "./pods.ts";
-import { raced } from "./raced.ts";
 
 /** Where Pods are made and how. */
 export interface KubernetesOptions extends KubeAccess {

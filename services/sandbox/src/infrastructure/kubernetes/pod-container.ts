@@ -12,7 +12,6 @@ import { isOutOfMemory, lostMessage, type PodState, stateOf } from "./pod-state.
 import type { PodStream } from "./pod-stream.ts";
 import type { Pods } from "./pods.ts";
 
-const collectWaitMs = 60_000;
 const statusWaitMs = 3000;
 const sigterm = 15;
 
@@ -39,12 +38,7 @@ export class PodContainer implements Container {
   }
 
   get session(): SessionFace {
-    const channel = this.#channel;
-    return {
-      start: (command) => channel.session.start(command),
-      pause: (paused) => channel.pause(paused),
-      deleteFile: (path) => channel.deleteFile(path),
-    };
+    return this.#channel.session;
   }
 
   /**
@@ -72,12 +66,7 @@ export class PodContainer implements Container {
   }
 
   async collect(limits: CollectLimits, onChange: (change: CollectedChange) => Promise<void>): Promise<void> {
-    const timer = setTimeout(() => this.#channel.lose("Collecting the changes took too long."), collectWaitMs);
-    try {
-      await this.#channel.collect(limits, onChange);
-    } finally {
-      clearTimeout(timer);
-    }
+    await this.#channel.collect(limits, onChange);
   }
 
   async sawOutOfMemory(): Promise<boolean> {

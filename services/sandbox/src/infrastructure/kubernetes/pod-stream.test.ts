@@ -35,6 +35,7 @@ class StubSocket extends EventEmitter {
 
 function opened(protocol = "v5.channel.k8s.io") {
   const socket = Object.assign(new StubSocket(), { protocol });
+  // The stub has all that the stream uses; the type of `ws` has much more.
   return { socket, stream: new PodStream(socket as unknown as WebSocket, 60_000) };
 }
 
