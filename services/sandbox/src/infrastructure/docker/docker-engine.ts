@@ -28,6 +28,8 @@ export interface DockerEngineOptions {
 }
 
 const healthTimeoutMs = 3000;
+/** How long a creation whose start was given up is waited for, so that what it makes is removed first. */
+const lateCreationMs = 3000;
 /** How long the exit of a process 1 that was never ready is waited for. */
 const exitTimeoutMs = 1000;
 /** What drover-init itself ends with: its service is gone, or the host did not let it set itself up. */
@@ -150,11 +152,9 @@ export class DockerEngine implements ExecBackend {
 
   async #giveUp(id: string | undefined, creating: Promise<string>): Promise<void> {
     if (id !== undefined) return await removeContainer(this.#docker, id).catch(() => undefined);
-    // Not waited for: the engine may be hanging, and the reaper knows the container by its labels.
-    creating.then(
-      (late) => removeContainer(this.#docker, late).catch(() => undefined),
-      () => undefined,
-    );
+    const removed = creating.then((late) => removeContainer(this.#docker, late));
+    // Not for ever: the engine may be hanging, and the reaper knows the container by its labels.
+    await raced(removed, AbortSignal.timeout(lateCreationMs)).catch(() => undefined);
   }
 
   async #has(image: string): Promise<boolean> {

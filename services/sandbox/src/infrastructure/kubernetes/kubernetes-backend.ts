@@ -31,6 +31,8 @@ export interface KubernetesOptions extends KubeAccess {
   readonly heartbeatMs?: number;
 }
 
+/** How long a creation whose start was given up is waited for, so that what it makes is removed first. */
+const lateCreationMs = 3000;
 const createTimeoutMs = 30_000;
 const lookTimeoutMs = 60_000;
 const healthTimeoutMs = 3000;
@@ -73,8 +75,9 @@ export class KubernetesBackend implements ExecBackend {
       return await this.#attached(name, signal);
     } catch (error) {
       const removed = this.#giveUp(name, creating);
-      // A creation without an answer is not waited for: the server may be hanging, and the reaper knows the Pod by its labels.
+      // A creation without an answer is not waited for for ever: the server may be hanging, and the reaper knows the Pod by its labels.
       if (answered || !signal.aborted) await removed;
+      else await raced(removed, AbortSignal.timeout(lateCreationMs)).catch(() => undefined);
       throw signal.aborted && error === signal.reason ? aborted(signal) : error;
     }
   }
