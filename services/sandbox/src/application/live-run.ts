@@ -29,6 +29,8 @@ export class LiveRun {
   readonly execution: Execution;
   /** Absent before the program runs. */
   view: RunView | undefined;
+  /** When the program began; the record says so a moment later. */
+  startedAt: Date | undefined;
   readonly #log: RunEvent[] = [];
   readonly #wake = new Set<() => void>();
   readonly #cancel = new AbortController();

@@ -62,12 +62,11 @@ async function drive(
   const { execution } = run;
   const { tenant, taskId } = execution;
   const span = parts.tracer.start({ tenant, taskId, name: "command", kind: "sandbox", parent: place.trace });
-  let startedAt: Date | undefined;
   const onStarted = () => {
-    startedAt = parts.clock.now();
-    place.onStarted(startedAt);
+    run.startedAt = parts.clock.now();
+    place.onStarted(run.startedAt);
   };
-  const ran = await runPhase({ ...parts, onStarted }, { run, plan: planOf(place), container, span, onStarted }, "run");
+  const ran = await runPhase(parts, { run, plan: planOf(place), container, span, onStarted }, "run");
   const outcome = outcomeOf(ran.facts);
   span.end({ error: outcome.verdict === "EXITED" ? undefined : outcome.message });
   const { stdout, stderr, usage } = ran;
@@ -83,6 +82,7 @@ async function drive(
         usage,
         ...collected,
       };
+      const { startedAt } = run;
       made.ended = { ...execution, ...(startedAt && { startedAt }), endedAt: parts.clock.now(), result };
       return made.ended;
     },

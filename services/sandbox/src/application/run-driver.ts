@@ -199,7 +199,7 @@ async function runProgram(
   const { span, started, phases } = notes;
   const onStarted = () => {
     if (started.at !== undefined) return;
-    started.at = parts.clock.now();
+    started.at = run.startedAt = parts.clock.now();
     parts.onStarted(plan.execution, started.at);
   };
   const place = { run, plan, container, span, onStarted };

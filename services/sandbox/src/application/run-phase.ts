@@ -36,7 +36,11 @@ export function programPath({ language, files, request }: RunPlan): string {
 }
 
 /** Runs one phase to its end. Never rejects for what the program or the container does. */
-export async function runPhase(parts: DriverParts, place: PhasePlace, phase: Phase): Promise<PhaseEnd> {
+export async function runPhase(
+  parts: Pick<DriverParts, "tracer" | "settings" | "clock">,
+  place: PhasePlace,
+  phase: Phase,
+): Promise<PhaseEnd> {
   const { run, plan, container } = place;
   const { execution } = plan;
   const span = parts.tracer.start({
