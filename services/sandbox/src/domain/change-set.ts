@@ -33,20 +33,23 @@ export type Manifest = ReadonlyMap<string, FileEntry>;
 /**
  * Merges changes that were made against an older version into the current one. `touched` are the
  * paths that other change sets wrote since that version: a change to one of them is a CONFLICT and
- * not taken over, unless both came to the same content. So is a file where the current version has
- * a folder, or the other way round.
+ * not taken over, unless both came to the same content. So is a file where there would be a folder
+ * by then, or the other way round; of two changes that clash so the first one counts. Where no path
+ * of the current version is a file and a folder, none is after `apply`.
  */
 export function mergeChanges(changes: readonly Change[], current: Manifest, touched: ReadonlySet<string>): Merge {
+  const tree = new Tree(current.keys());
+  for (const change of changes) {
+    if (change.kind === "delete" && current.has(change.path) && !touched.has(change.path)) tree.remove(change.path);
+  }
   const apply: Change[] = [];
   const outcomes: ChangeOutcome[] = [];
-  const deleted = new Set(changes.flatMap((change) => (change.kind === "delete" ? [change.path] : [])));
-  const folders = new Set([...current.keys()].filter((path) => !deleted.has(path)).flatMap(foldersOf));
   for (const change of changes) {
     const path = pathOf(change);
     const present = current.get(path);
     const size = change.kind === "put" ? change.file.size : 0;
     if (isSame(change, present)) continue;
-    if (touched.has(path) || clashes(change, current, folders, deleted)) {
+    if (touched.has(path) || (change.kind === "put" && !tree.add(path))) {
       outcomes.push({ path, kind: "CONFLICT", size, reason: "changed by another call since this run began" });
       continue;
     }
@@ -77,15 +80,30 @@ function isSame(change: Change, present: FileEntry | undefined): boolean {
   return present?.sha256 === change.file.sha256 && present.executable === change.file.executable;
 }
 
-function clashes(
-  change: Change,
-  current: Manifest,
-  folders: ReadonlySet<string>,
-  deleted: ReadonlySet<string>,
-): boolean {
-  if (change.kind === "delete") return false;
-  return (
-    folders.has(change.file.path) ||
-    foldersOf(change.file.path).some((folder) => current.has(folder) && !deleted.has(folder))
-  );
+/** The files of a workspace while changes are taken over one by one. */
+class Tree {
+  readonly #files: Set<string>;
+  /** How many files each folder has below it. */
+  readonly #below = new Map<string, number>();
+
+  constructor(paths: Iterable<string>) {
+    this.#files = new Set(paths);
+    for (const path of this.#files) this.#count(path, 1);
+  }
+
+  remove(path: string): void {
+    if (this.#files.delete(path)) this.#count(path, -1);
+  }
+
+  /** False, with nothing added, where the path is a folder here or lies below a file. */
+  add(path: string): boolean {
+    if ((this.#below.get(path) ?? 0) > 0 || foldersOf(path).some((folder) => this.#files.has(folder))) return false;
+    if (!this.#files.has(path)) this.#count(path, 1);
+    this.#files.add(path);
+    return true;
+  }
+
+  #count(path: string, change: 1 | -1): void {
+    for (const folder of foldersOf(path)) this.#below.set(folder, (this.#below.get(folder) ?? 0) + change);
+  }
 }
