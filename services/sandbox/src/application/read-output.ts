@@ -1,6 +1,7 @@
 import { type Clock, invalidField } from "@drover/kernel";
 import type { Execution } from "../domain/execution.ts";
-import { filtered, type OutputSlice, sliceOf } from "../domain/output-slice.ts";
+import type { OutputFacts } from "../domain/output-cap.ts";
+import { matchingSlice, type OutputSlice, sliceOf, wholeUntil } from "../domain/output-slice.ts";
 import type { Executions } from "./executions.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { LiveRuns } from "./live-runs.ts";
@@ -27,6 +28,7 @@ export interface ReadAnswer {
 
 const defaultBytes = 100_000;
 const mostBytes = 1_000_000;
+const mostFilter = 1000;
 const mostWaitMs = 60_000;
 const pollMs = 50;
 const mostGraceMs = 30_000;
@@ -64,8 +66,9 @@ export class ReadOutput {
     const execution = await this.#executions.get(tenant, { id: request.id });
     const piece = (stream: "stdout" | "stderr", offset: number) => {
       const facts = execution.result?.[stream] ?? seen[stream];
-      const slice = sliceOf(facts, offset, Math.min(request.maxBytes || defaultBytes, mostBytes));
-      return matches === undefined ? slice : filtered(slice, matches, execution.result !== undefined);
+      const most = Math.min(request.maxBytes || defaultBytes, mostBytes);
+      if (matches === undefined) return sliceOf(facts, offset, most);
+      return matchingSlice(facts, offset, most, matches, execution.result !== undefined);
     };
     return {
       execution,
@@ -103,6 +106,8 @@ export class ReadOutput {
       if (value < 0) throw invalidField(field, String(value), "0 or more");
     }
     if (request.filter === "") return undefined;
+    const { length } = request.filter;
+    if (length > mostFilter) throw invalidField("filter", `${length} characters`, `at most ${mostFilter} characters`);
     try {
       return this.#compile(request.filter, false);
     } catch (error) {
@@ -113,5 +118,6 @@ export class ReadOutput {
 
 function isNew({ view }: LiveRun, request: ReadRequest): boolean {
   if (view === undefined) return false;
-  return view.stdout.facts().seen > request.stdoutOffset || view.stderr.facts().seen > request.stderrOffset;
+  const until = (facts: OutputFacts) => (request.filter === "" ? facts.seen : wholeUntil(facts));
+  return until(view.stdout.facts()) > request.stdoutOffset || until(view.stderr.facts()) > request.stderrOffset;
 }

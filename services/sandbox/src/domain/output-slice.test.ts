@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { OutputCap } from "./output-cap.ts";
-import { filtered, sliceOf } from "./output-slice.ts";
+import { matchingSlice, sliceOf } from "./output-slice.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const text = (data: Uint8Array) => new TextDecoder().decode(data);
@@ -31,12 +31,72 @@ test("reading on from where a piece ended gives every kept byte once, and names 
   fc.assert(cases);
 });
 
-test("a filter shows whole lines that match and counts the others", () => {
+const withA = (line: string) => line.includes("a");
+const linesWithA = (stream: Uint8Array) => (text(stream).match(/[^\n]*\n|[^\n]+$/g) ?? []).filter(withA).join("");
+const output = fc.array(fc.constantFrom("a", "b", "\n", "ab\n", "bb", "ü", "\n\n"), { maxLength: 40 });
+
+test("a filter shows whole lines that match and leaves one that is not whole for later", () => {
   const cap = new OutputCap(100);
   cap.push(bytes("one\ntwo\nthree\ntw"));
-  const slice = sliceOf(cap.facts(), 0, 100);
-  const running = filtered(slice, (line) => line.startsWith("t"), false);
+  const startsT = (line: string) => line.startsWith("t");
+  const running = matchingSlice(cap.facts(), 0, 100, startsT, false);
   expect([text(running.data), running.next]).toEqual(["two\nthree\n", 14]);
-  const over = filtered(slice, (line) => line.startsWith("t"), true);
-  expect([text(over.data), over.next]).toEqual(["two\nthree\ntw", 16]);
+  expect(matchingSlice(cap.facts(), 14, 100, startsT, false)).toMatchObject({ data: bytes(""), next: 14 });
+  const over = matchingSlice(cap.facts(), 14, 100, startsT, true);
+  expect([text(over.data), over.next]).toEqual(["tw", 16]);
+});
+
+test("pages one after the other are the filter of the whole, however output, pages and reads are cut", () => {
+  const pages = fc.property(
+    fc.array(fc.tuple(output, fc.nat(3)), { maxLength: 8 }),
+    fc.integer({ min: 1, max: 12 }),
+    (chunks, max) => {
+      const whole = bytes(chunks.flatMap(([pieces]) => pieces).join(""));
+      const cap = new OutputCap(whole.length);
+      const shown: number[] = [];
+      let at = 0;
+      const read = (over: boolean) => {
+        const { data, next } = matchingSlice(cap.facts(), at, max, withA, over);
+        expect(data.length).toBeLessThanOrEqual(max);
+        shown.push(...data);
+        const moved = next > at;
+        at = next;
+        return moved;
+      };
+      for (const [pieces, reads] of chunks) {
+        cap.push(bytes(pieces.join("")));
+        for (let count = 0; count < reads; count++) read(false);
+      }
+      while (read(true));
+      expect(at).toBe(whole.length);
+      expect(text(new Uint8Array(shown))).toBe(linesWithA(whole));
+    },
+  );
+  fc.assert(pages);
+});
+
+test("around a gap the filter is that of both sides, and the gap is told once", () => {
+  const gaps = fc.property(
+    output,
+    fc.integer({ min: 1, max: 20 }),
+    fc.integer({ min: 1, max: 12 }),
+    (pieces, size, max) => {
+      const cap = new OutputCap(size);
+      cap.push(bytes(pieces.join("").replaceAll("ü", "u")));
+      const { head, tail, dropped, seen } = cap.facts();
+      let shown = "";
+      let missed = 0;
+      for (let at = 0; at < seen; ) {
+        const { offset, data, next, missing } = matchingSlice(cap.facts(), at, max, withA, true);
+        expect(offset).toBe(at + missing);
+        shown += text(data);
+        missed += missing;
+        expect(next).toBeGreaterThan(at);
+        at = next;
+      }
+      const sides = dropped === 0 ? [new Uint8Array([...head, ...tail])] : [head, tail];
+      expect([shown, missed]).toEqual([sides.map(linesWithA).join(""), dropped]);
+    },
+  );
+  fc.assert(gaps);
 });
