@@ -1,5 +1,6 @@
-import { create } from "@bufbuild/protobuf";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { newId } from "@drover/kernel";
+import type { LimitsSchema } from "@drover/proto/sandbox/v1/exec";
 import { RunRequestSchema } from "@drover/proto/sandbox/v1/exec_service";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
@@ -107,6 +108,38 @@ test("a time of zero is no fault of its own, and a command's time is refused ove
     const start = sandbox.exec.start({ ...command, timeout: { seconds, nanos: 0 } }, as());
     await expect(start).rejects.toMatchObject(refused("timeout"));
   }
+});
+
+test("a time under a millisecond is not taken for none, and 2^62 of anything is refused", async () => {
+  const nanosecond = { seconds: 0n, nanos: 1 };
+  const run = async (limits: MessageInitShape<typeof LimitsSchema>) => {
+    const request = { callId: newId(), language: "bash", code: "true", limits };
+    for await (const _ of sandbox.exec.run(request, as())) expect.unreachable("It ran.");
+  };
+  for (const [limits, field] of [
+    [{ wallTime: nanosecond }, "limits.wall_time"],
+    [{ cpuTime: nanosecond }, "limits.cpu_time"],
+    [{ compileTime: { seconds: 1n, nanos: 1_000_000_000 } }, "limits.compile_time"],
+    [{ wallTime: { seconds: 2n ** 62n, nanos: 0 } }, "limits.wall_time"],
+    [{ memoryBytes: 2n ** 62n }, "limits.memory_bytes"],
+    [{ outputBytes: 2n ** 62n }, "limits.output_bytes"],
+  ] as const) {
+    await expect(run(limits)).rejects.toMatchObject(refused(field));
+  }
+  const command = { callId: newId(), taskId: "t", workspaceId: newId(), command: "true" };
+  await expect(sandbox.exec.start({ ...command, timeout: nanosecond }, as())).rejects.toMatchObject(refused("timeout"));
+  const signal = sandbox.exec.signal({ executionId: newId(), grace: nanosecond }, as());
+  await expect(signal).rejects.toMatchObject(refused("grace"));
+});
+
+test("a command is told as much as a program, and no more", async () => {
+  const environment = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`V${i}`, "x".repeat(32_768)]));
+  const command = { callId: newId(), taskId: "t", workspaceId: newId(), command: "true" };
+  await expect(sandbox.exec.start({ ...command, environment }, as())).rejects.toMatchObject(refused("command"));
+  const variable = { V: "x".repeat(131_069) };
+  await expect(sandbox.exec.start({ ...command, environment: variable }, as())).rejects.toMatchObject({
+    code: "NOT_FOUND",
+  });
 });
 
 test("a deadline that is past before the call arrives is refused and starts nothing", async () => {

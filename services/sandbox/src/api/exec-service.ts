@@ -1,5 +1,4 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { invalidField } from "@drover/kernel";
 import { type Limits as LimitsMessage, OutputStream } from "@drover/proto/sandbox/v1/exec";
@@ -17,6 +16,7 @@ import type { RunProgram } from "../application/run-program.ts";
 import type { RunRequest } from "../application/run-request.ts";
 import type { Limits } from "../domain/limits.ts";
 import { executionMessage, limitsMessage } from "./execution-message.ts";
+import { millisecondsOf } from "./milliseconds.ts";
 
 /** What the handlers delegate to. */
 export interface ExecParts {
@@ -95,16 +95,12 @@ function runRequest(message: RunRequestMessage): RunRequest {
 
 function limitsOf(message: LimitsMessage | undefined): Limits {
   return {
-    wallMs: millisecondsOf(message?.wallTime),
+    wallMs: millisecondsOf("limits.wall_time", message?.wallTime),
     memoryBytes: Number(message?.memoryBytes ?? 0n),
     cpuMillis: message?.cpuMillis ?? 0,
     processes: message?.processes ?? 0,
     outputBytes: Number(message?.outputBytes ?? 0n),
-    compileMs: millisecondsOf(message?.compileTime),
-    cpuTimeMs: millisecondsOf(message?.cpuTime),
+    compileMs: millisecondsOf("limits.compile_time", message?.compileTime),
+    cpuTimeMs: millisecondsOf("limits.cpu_time", message?.cpuTime),
   };
-}
-
-function millisecondsOf(duration: Duration | undefined): number {
-  return duration === undefined ? 0 : Number(duration.seconds) * 1000 + Math.trunc(duration.nanos / 1e6);
 }

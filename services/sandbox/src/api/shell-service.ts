@@ -1,5 +1,4 @@
 import { create } from "@bufbuild/protobuf";
-import type { Duration } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { invalidField, isId } from "@drover/kernel";
 import { type ExecService, OutputChunkSchema } from "@drover/proto/sandbox/v1/exec_service";
@@ -8,6 +7,7 @@ import type { ReadOutput } from "../application/read-output.ts";
 import type { ShellCommands } from "../application/shell-commands.ts";
 import type { OutputSlice } from "../domain/output-slice.ts";
 import { executionMessage } from "./execution-message.ts";
+import { millisecondsOf } from "./milliseconds.ts";
 
 /** What the handlers delegate to. */
 export interface ShellParts {
@@ -23,7 +23,7 @@ export function shellService({ commands, output }: ShellParts): Handlers {
     async start(message, context) {
       const { callId, taskId, workspaceId, command, environment, background, allowedCommands } = message;
       const caller = { tenant: callerOf(context).tenant, trace: traceOf(context) };
-      const timeoutMs = milliseconds(message.timeout);
+      const timeoutMs = millisecondsOf("timeout", message.timeout);
       const request = { callId, taskId, workspaceId, command, environment, timeoutMs, background, allowedCommands };
       const { execution, existing } = await commands.start(caller, request);
       return { execution: executionMessage(execution), existing };
@@ -36,7 +36,7 @@ export function shellService({ commands, output }: ShellParts): Handlers {
         stderrOffset: Number(stderrOffset),
         maxBytes,
         filter,
-        waitMs: milliseconds(message.wait),
+        waitMs: millisecondsOf("wait", message.wait),
         untilEnded,
       };
       const { execution, stdout, stderr } = await output.read(callerOf(context).tenant, request, context.signal);
@@ -56,7 +56,7 @@ export function shellService({ commands, output }: ShellParts): Handlers {
     },
     async signal({ executionId, grace }, context) {
       const id = checkedId(executionId);
-      const ended = await output.end(callerOf(context).tenant, id, milliseconds(grace), context.signal);
+      const ended = await output.end(callerOf(context).tenant, id, millisecondsOf("grace", grace), context.signal);
       return { execution: executionMessage(ended) };
     },
   };
@@ -70,10 +70,6 @@ function chunkMessage({ offset, data, next, missing, seen }: OutputSlice) {
     missingBytes: BigInt(missing),
     bytesSeen: BigInt(seen),
   });
-}
-
-function milliseconds(duration: Duration | undefined): number {
-  return duration === undefined ? 0 : Number(duration.seconds) * 1000 + Math.trunc(duration.nanos / 1e6);
 }
 
 function checkedId(id: string): string {

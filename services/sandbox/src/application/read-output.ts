@@ -1,5 +1,6 @@
-import { type Clock, invalidField } from "@drover/kernel";
+import { type Clock, invalidField, invalidFields } from "@drover/kernel";
 import type { Execution } from "../domain/execution.ts";
+import { timeFaults } from "../domain/limits.ts";
 import type { OutputFacts } from "../domain/output-cap.ts";
 import { matchingSlice, type OutputSlice, sliceOf, wholeUntil } from "../domain/output-slice.ts";
 import type { Executions } from "./executions.ts";
@@ -79,10 +80,12 @@ export class ReadOutput {
 
   /** Ends it gracefully, then by force; resolves when it is over. One that has ended stays as it is. */
   async end(tenant: string, id: string, graceMs: number, signal: AbortSignal): Promise<Execution> {
+    const faults = timeFaults("grace", Math.min(graceMs, mostGraceMs), mostGraceMs);
+    if (faults.length > 0) throw invalidFields(faults);
     await this.#executions.get(tenant, { id });
     const run = this.#live.byId(tenant, id);
     if (run?.view === undefined) run?.cancel();
-    else run.view.stop(Math.min(graceMs > 0 ? graceMs : defaultGraceMs, mostGraceMs));
+    else run.view.stop(Math.min(graceMs || defaultGraceMs, mostGraceMs));
     while (this.#live.byId(tenant, id) !== undefined) await this.#clock.sleep(pollMs, signal);
     return await this.#executions.get(tenant, { id });
   }

@@ -29,6 +29,8 @@ test.each([
   ["wallMs", 600_001, "limits.wall_time", "600001 ms", "0 to 600000 ms"],
   ["compileMs", 1e10, "limits.compile_time", "10000000000 ms", "0 to 120000 ms"],
   ["cpuTimeMs", 1e10, "limits.cpu_time", "10000000000 ms", "0 to 600000 ms"],
+  ["wallMs", 1e-6, "limits.wall_time", "0.000001 ms", "1 to 600000 ms, or 0 for the default"],
+  ["cpuTimeMs", -1e-6, "limits.cpu_time", "-0.000001 ms", "0 to 600000 ms"],
   ["memoryBytes", 2 ** 60, "limits.memory_bytes", "1152921504606847000", "0 to 2147483648"],
 ])("%s of %d is refused by its field", (key, value, field, found, allowed) => {
   expect(() => applyLimits({ ...zero, [key]: value }, policy)).toThrow(

@@ -70,27 +70,30 @@ const times: ReadonlySet<keyof Limits> = new Set(["wallMs", "compileMs", "cpuTim
 const absurd = 2 ** 53 - 1;
 
 /**
- * The limits to apply: zero takes the default, a value under what a container needs is raised, and one
- * over the cap is clamped. Negative values, times over their cap and values that no number holds
- * exactly are INVALID_ARGUMENT, all of them named at once.
+ * The limits to apply: zero takes the default, a size under what a container needs is raised, and one
+ * over the cap is clamped. Negative values, times over their cap or under a millisecond and values that
+ * no number holds exactly are INVALID_ARGUMENT, all of them named at once.
  */
 export function applyLimits(requested: Limits, policy: LimitPolicy): Limits {
   const violations: FieldViolation[] = [];
   const applied: Record<keyof Limits, number> = { ...policy.defaults };
   for (const [key, field] of fields) {
     const value = requested[key];
-    const most = times.has(key) ? policy.caps[key] : absurd;
-    if (value < 0 || value > most) violations.push({ field, found: shown(key, value), allowed: allowed(key, policy) });
-    else if (value > 0) applied[key] = Math.min(Math.max(value, least[key]), policy.caps[key]);
+    const cap = policy.caps[key];
+    const faults = times.has(key) ? timeFaults(field, value, cap) : sizeFaults(field, value, cap);
+    violations.push(...faults);
+    if (faults.length === 0 && value > 0) applied[key] = Math.min(Math.max(Math.floor(value), least[key]), cap);
   }
   if (violations.length > 0) throw invalidFields(violations);
   return applied;
 }
 
-function shown(key: keyof Limits, value: number): string {
-  return times.has(key) ? `${value} ms` : String(value);
+/** What is wrong with a time in milliseconds, of which 0 takes the default. */
+export function timeFaults(field: string, ms: number, most: number): readonly FieldViolation[] {
+  if (ms > 0 && ms < 1) return [{ field, found: `${ms} ms`, allowed: `1 to ${most} ms, or 0 for the default` }];
+  return ms >= 0 && ms <= most ? [] : [{ field, found: `${ms} ms`, allowed: `0 to ${most} ms` }];
 }
 
-function allowed(key: keyof Limits, { caps }: LimitPolicy): string {
-  return times.has(key) ? `0 to ${caps[key]} ms` : `0 to ${caps[key]}`;
+function sizeFaults(field: string, value: number, cap: number): readonly FieldViolation[] {
+  return value >= 0 && value <= absurd ? [] : [{ field, found: String(value), allowed: `0 to ${cap}` }];
 }
