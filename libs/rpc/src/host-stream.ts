@@ -6,9 +6,9 @@ import {
   Metadata,
 } from "@grpc/grpc-js";
 import { type MethodRunner, runCall } from "./call-runner.ts";
-import { encode, MalformedMessage } from "./codec.ts";
+import { encode } from "./codec.ts";
 import { statusOf } from "./error-mapping.ts";
-import { malformedRequest, trailerOf } from "./host-unary.ts";
+import { requireSound, trailerOf } from "./host-unary.ts";
 import type { RpcServerLimits } from "./limits.ts";
 import { metadataFrom } from "./metadata.ts";
 import type { RpcContext } from "./rpc-context.ts";
@@ -45,7 +45,7 @@ export function hostServerStream(
 ): handleServerStreamingCall<unknown, Buffer> {
   return (call) => {
     const work = async (context: RpcContext) => {
-      if (call.request instanceof MalformedMessage) throw malformedRequest(method.input.typeName);
+      requireSound(method, call.request);
       await answer(method, implementation(call.request, context), call, context, limits);
     };
     void runCall(runner, call, "stream", Number(call.getDeadline()), work, (error) =>
@@ -113,7 +113,7 @@ async function* requestsOf(
 ): AsyncGenerator<unknown, void, undefined> {
   try {
     for await (const request of readAll(call)) {
-      if (request instanceof MalformedMessage) throw malformedRequest(method.input.typeName);
+      requireSound(method, request);
       yield request;
     }
   } catch (error) {

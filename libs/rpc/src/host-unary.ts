@@ -6,6 +6,7 @@ import { encode, MalformedMessage } from "./codec.ts";
 import { statusOf } from "./error-mapping.ts";
 import type { RpcServerLimits } from "./limits.ts";
 import { metadataFrom } from "./metadata.ts";
+import { nulIn } from "./nul-check.ts";
 import type { RpcContext } from "./rpc-context.ts";
 
 /** An implementation whose message types have been checked where it was registered. */
@@ -28,7 +29,7 @@ export function hostUnary(
     const work = async (context: RpcContext) => {
       const stop = deadlineMs < asked ? deadlineTimer(context, deadlineMs - now) : undefined;
       try {
-        if (call.request instanceof MalformedMessage) throw malformedRequest(method.input.typeName);
+        requireSound(method, call.request);
         const response = encode(method.output, await implementation(call.request, context), limits.maxMessageBytes);
         if (context.abortReason !== undefined) throw context.abortReason;
         if (context.sentHeader !== undefined) call.sendMetadata(metadataFrom(context.sentHeader));
@@ -46,7 +47,12 @@ export function trailerOf(context: RpcContext): Metadata | undefined {
   return context.sentTrailer === undefined ? undefined : metadataFrom(context.sentTrailer);
 }
 
-/** INVALID_ARGUMENT for bytes that are not a message of the type. */
-export function malformedRequest(typeName: string) {
-  return invalidField("request", "bytes that do not decode", `a ${typeName}`);
+/** INVALID_ARGUMENT for bytes that are not a message of the method's type, and for text that holds a NUL. */
+export function requireSound(method: DescMethod, request: unknown): void {
+  const { input } = method;
+  if (request instanceof MalformedMessage) {
+    throw invalidField("request", "bytes that do not decode", `a ${input.typeName}`);
+  }
+  const fault = nulIn(input, request);
+  if (fault !== undefined) throw fault;
 }

@@ -106,6 +106,21 @@ test("too much metadata, bytes that do not decode and a length that lies are ref
   expect((await raw(fixture, fine)).status).toBe("0");
 });
 
+test("a NUL in a text is refused by its field, on unary calls and on streams", async () => {
+  await using fixture = await startEcho(serve);
+  const client = createClient(EchoService, fixture.transport());
+  const refused = { code: "INVALID_ARGUMENT", violations: [{ field: "text", found: "a NUL" }] };
+  await expect(client.echo({ text: "a\0" }, { contextValues })).rejects.toMatchObject(refused);
+  const watch = client.watch({ text: "\0", n: 1 }, { contextValues });
+  await expect(watch[Symbol.asyncIterator]().next()).rejects.toMatchObject(refused);
+  async function* words() {
+    yield* [{ text: "fine" }, { text: "\0" }];
+  }
+  const chat = client.chat(words(), { contextValues })[Symbol.asyncIterator]();
+  expect(await chat.next()).toMatchObject({ value: { text: "fine" } });
+  await expect(chat.next()).rejects.toMatchObject(refused);
+});
+
 test("metadata with line breaks or odd characters never leaves the client", async () => {
   await using fixture = await startEcho(serve);
   const client = createClient(EchoService, fixture.transport());

@@ -142,6 +142,23 @@ test("a command is told as much as a program, and no more", async () => {
   });
 });
 
+test("a NUL in any text is refused by its field, in every rpc", async () => {
+  const nul = "a\u0000";
+  const { exec, workspaces } = sandbox;
+  const file = { path: "a", content: new Uint8Array(), executable: false };
+  for (const [call, field] of [
+    [workspaces.createWorkspace({ requestId: nul }, as()), "request_id"],
+    [workspaces.putFiles({ workspaceId: newId(), files: [file], requestId: nul }, as()), "request_id"],
+    [workspaces.getFiles({ workspaceId: newId(), paths: ["b", nul] }, as()), "paths[1]"],
+    [workspaces.listFiles({ workspaceId: newId(), glob: nul }, as()), "glob"],
+    [exec.listExecutions({ taskId: nul }, as()), "task_id"],
+    [exec.endSession({ taskId: nul }, as()), "task_id"],
+    [exec.getExecution({ key: { case: "callId", value: nul } }, as()), "call_id"],
+  ] as const) {
+    await expect(call).rejects.toMatchObject(refused(field));
+  }
+});
+
 test("a deadline that is past before the call arrives is refused and starts nothing", async () => {
   const run = async () => {
     const request = { callId: newId(), language: "bash", code: "sleep 30" };

@@ -4,14 +4,14 @@
 
 import type { GenExtension, GenFile } from "@bufbuild/protobuf/codegenv2";
 import { extDesc, fileDesc } from "@bufbuild/protobuf/codegenv2";
-import type { MethodOptions } from "@bufbuild/protobuf/wkt";
+import type { FieldOptions, MethodOptions } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_descriptor } from "@bufbuild/protobuf/wkt";
 
 /**
  * Describes the file drover/common/v1/options.proto.
  */
 export const file_drover_common_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("Ch5kcm92ZXIvY29tbW9uL3YxL29wdGlvbnMucHJvdG8SEGRyb3Zlci5jb21tb24udjE6NgoFc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiNjAMgASgJUgVzY29wZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("Ch5kcm92ZXIvY29tbW9uL3YxL29wdGlvbnMucHJvdG8SEGRyb3Zlci5jb21tb24udjE6NgoFc2NvcGUSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxiNjAMgASgJUgVzY29wZTo6CghhbnlfdGV4dBIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYjowDIAEoCFIHYW55VGV4dGIGcHJvdG8z", [file_google_protobuf_descriptor]);
 
 /**
  * The scope a caller's identity must hold, e.g. "tasks:write". A method without this option
@@ -21,4 +21,13 @@ export const file_drover_common_v1_options: GenFile = /*@__PURE__*/
  */
 export const scope: GenExtension<MethodOptions, string> = /*@__PURE__*/
   extDesc(file_drover_common_v1_options, 0);
+
+/**
+ * The service sees to NUL in this field itself: it keeps it as U+2400 (␀), or answers as its rpc says.
+ * In every other string of a request, keys of maps among them, NUL is INVALID_ARGUMENT.
+ *
+ * @generated from extension: bool any_text = 50702;
+ */
+export const any_text: GenExtension<FieldOptions, boolean> = /*@__PURE__*/
+  extDesc(file_drover_common_v1_options, 1);
 
