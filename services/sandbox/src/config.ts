@@ -11,6 +11,7 @@ import { languages } from "./domain/languages.ts";
 import type { LimitPolicy } from "./domain/limits.ts";
 import { defaultLimitPolicy } from "./domain/limits.ts";
 import type { Confinement } from "./infrastructure/policy-version.ts";
+import type { Instance } from "./infrastructure/store/postgres-ledger.ts";
 
 const { defaults, caps } = defaultLimitPolicy;
 
@@ -40,6 +41,7 @@ const variables = {
   DROVER_SANDBOX_ISOLATION: env.choice(["hardened", "userns", "gvisor", "none"], { default: "hardened" }),
   DROVER_SANDBOX_IMAGE_PREFIX: env.text({ default: "drover/sandbox-", pattern: /^[a-z0-9][a-z0-9._:/-]{0,200}$/ }),
   DROVER_SANDBOX_LANGUAGES: env.text({ default: "[]" }),
+  DROVER_SANDBOX_ADVERTISE: env.address().optional(),
   DROVER_SANDBOX_INSTANCE: env.text({ pattern: /^[A-Za-z0-9._:-]{1,128}$/ }).optional(),
   DROVER_SANDBOX_MAX_RUNS: env.integer({ min: 1, max: 1000, default: 8 }),
   DROVER_SANDBOX_MAX_WAITING: env.integer({ min: 0, max: 10_000, default: 64 }),
@@ -176,11 +178,13 @@ export function workspaceLimitsOf(config: Config): WorkspaceLimits {
 /**
  * Who this process is: `name` is the same after a restart, so that what the dead one left is known as
  * its own at once; `owner` is new at every start. Two living processes of one host cannot listen on
- * one port; on port 0 the name is random.
+ * one port; on port 0 the name is random. Other instances reach it at `address`, by default where it is `bound`.
  */
-export function instanceOf(config: Config): { readonly name: string; readonly owner: string } {
+export function instanceOf(config: Config, bound: Promise<string>): Instance {
   const port = config.DROVER_LISTEN.slice(config.DROVER_LISTEN.lastIndexOf(":") + 1);
   const place = port === "0" ? crypto.randomUUID() : port;
   const name = config.DROVER_SANDBOX_INSTANCE ?? `${hostname()}:${place}`;
-  return { name, owner: `${name}/${crypto.randomUUID()}` };
+  const advertised = config.DROVER_SANDBOX_ADVERTISE;
+  const address = advertised === undefined ? bound : Promise.resolve(advertised);
+  return { name, owner: `${name}/${crypto.randomUUID()}`, address };
 }

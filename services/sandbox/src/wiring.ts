@@ -1,14 +1,10 @@
 import type { Bus } from "@drover/bus";
 import { systemClock as clock } from "@drover/kernel";
-import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
-import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import { createLogger, createMetrics, type Environment, type RunningService, startAdminServer } from "@drover/runtime";
 import { createTracer } from "@drover/tracing";
 import { listenForCancels } from "./api/cancel-listener.ts";
-import { execService } from "./api/exec-service.ts";
-import { shellService } from "./api/shell-service.ts";
-import { workspaceService } from "./api/workspace-service.ts";
+import { hostSandbox } from "./api/routes.ts";
 import { Admission } from "./application/admission.ts";
 import { CancelTask } from "./application/cancel-task.ts";
 import { ChangeCollector } from "./application/change-collector.ts";
@@ -16,6 +12,7 @@ import { LiveRuns } from "./application/live-runs.ts";
 import { openExec } from "./application/open-exec.ts";
 import { openPool } from "./application/open-pool.ts";
 import { SearchFiles } from "./application/search-files.ts";
+import { SessionOwners } from "./application/session-owner.ts";
 import { startReaping } from "./application/start-reaping.ts";
 import { Workspaces } from "./application/workspaces.ts";
 import {
@@ -32,6 +29,7 @@ import {
 import { imageOf } from "./domain/language.ts";
 import { linearPattern } from "./infrastructure/linear-pattern.ts";
 import { openBus } from "./infrastructure/open-bus.ts";
+import { openPeers } from "./infrastructure/peers.ts";
 import { policyVersion } from "./infrastructure/policy-version.ts";
 import { poolMetrics } from "./infrastructure/pool-metrics.ts";
 import { runMetrics } from "./infrastructure/run-metrics.ts";
@@ -53,7 +51,8 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const logger = createLogger({ service, level: config.DROVER_LOG_LEVEL });
   const metrics = createMetrics(service);
   await using started = new AsyncDisposableStack();
-  const instance = instanceOf(config);
+  const bound = Promise.withResolvers<string>();
+  const instance = instanceOf(config, bound.promise);
   const { DROVER_SANDBOX_IMAGE_PREFIX: imagePrefix, DROVER_SANDBOX_RETENTION_DAYS: days } = config;
   const stores = started.use(await openStores({ url, poolMax, logger }, instance, days));
   const { database, executions, workspaces, ledger } = stores;
@@ -68,12 +67,14 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const pool = { owner, images, policy, clock, log: logger, metrics: poolMetrics(metrics) };
   const engine = started.use(openPool(config, guarded, pool));
   const live = new LiveRuns();
+  const owners = new SessionOwners(stores.owners, () => ledger.loseOrphans(), logger);
   const space = workspaceLimitsOf(config);
   const setup = {
     engine,
     executions,
     workspaces,
     live,
+    owners,
     clock,
     tracer,
     digest,
@@ -88,8 +89,9 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const exec = started.use(openExec({ ...setup, space, sessions: sessionsOf(config), compile: linearPattern }));
   const files = new Workspaces(workspaces, space, digest);
   const search = new SearchFiles(workspaces, linearPattern);
+  const peers = started.use(openPeers(config.DROVER_MAX_MESSAGE_BYTES));
 
-  started.use(startReaping(config.DROVER_SANDBOX_REAP_MS, engine, ledger, live, clock, logger));
+  started.use(startReaping(config.DROVER_SANDBOX_REAP_MS, engine, ledger, owners, live, clock, logger));
   started.use(listenForCancels(bus, new CancelTask(live, executions, logger), logger));
   const server = started.use(
     await startRpcServer({
@@ -100,12 +102,10 @@ export async function startSandbox(environment: Environment, shared: SharedParts
       logger,
       metrics,
       graceMs,
-      routes: (router) => {
-        router.service(ExecService, { ...execService(exec), ...shellService(exec) });
-        router.service(WorkspaceService, workspaceService(files, search));
-      },
+      routes: (router) => hostSandbox(router, { exec, files, search, owners, peers, live }),
     }),
   );
+  bound.resolve(server.address);
   const isolation = () => guarded.reached;
   const ready = { postgres: (signal: AbortSignal) => database.ping(signal), bus: () => bus.healthy(), isolation };
   const admin = started.use(await startAdminServer({ listen: config.DROVER_ADMIN_LISTEN, metrics, logger, ready }));

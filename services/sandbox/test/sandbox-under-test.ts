@@ -11,6 +11,7 @@ import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKey
 import type { RunningService } from "@drover/runtime";
 import { freshDatabase } from "@drover/testkit";
 import Docker from "dockerode";
+import { sql } from "kysely";
 import { expect } from "vitest";
 import { openStores } from "../src/infrastructure/store/open-stores.ts";
 import { startSandbox } from "../src/wiring.ts";
@@ -59,10 +60,20 @@ export interface SandboxUnderTest extends AsyncDisposable {
   run(language: string, code: string, options?: RunOptions): Promise<RunSeen>;
   /** Containers of this service on the host, running or not, that a run got; `all` counts those that wait for one too. */
   containers(which?: "all"): Promise<string[]>;
+  /** Another instance of the same service, with the same database and engine. */
+  beside(extra?: Record<string, string>): Promise<Replica>;
+  /** Runs one statement on the database, as an operator could. */
+  sql(statement: string): Promise<void>;
   /** Records that a run got this container. */
   bind(executionId: string, containerId: string): Promise<void>;
   /** Run labels of all containers that the service ever made, its self-test's left out. */
   runsOfMadeContainers(): Promise<string[]>;
+}
+
+/** A further instance and a client of it alone. */
+export interface Replica extends AsyncDisposable {
+  readonly exec: Client<typeof ExecService>;
+  readonly service: RunningService;
 }
 
 const scopes = ["exec:run", "exec:read"];
@@ -147,6 +158,22 @@ export async function startUnderTest(
       if (which === "all" || ahead.length === 0 || parts.disposed) return ids;
       const unused = await waiting(ahead);
       return ids.filter((id) => !unused.has(id));
+    },
+    async beside(more = {}) {
+      await using own = new AsyncDisposableStack();
+      const instance = {
+        DROVER_SANDBOX_INSTANCE: `${environment.DROVER_SANDBOX_INSTANCE}-${randomUUID().slice(0, 8)}`,
+      };
+      const beside = own.use(await startSandbox({ ...environment, ...instance, ...more }, { bus }));
+      const link = { addresses: beside.address, audience: "sandbox", minter, limits: { maxMessageBytes } };
+      const client = createClient(ExecService, own.use(createRpcTransport(link)));
+      const moved = own.move();
+      return { exec: client, service: beside, [Symbol.asyncDispose]: () => moved.disposeAsync() };
+    },
+    async sql(statement) {
+      await records.withSystem("strays", async (tx) => {
+        await sql.raw(statement).execute(tx);
+      });
     },
     async bind(executionId, containerId) {
       await records.withSystem("strays", async (tx) => {

@@ -57,7 +57,10 @@ async function endedCommand() {
   const face = { pause: () => undefined, deleteFile: async () => undefined } as Partial<SessionFace> as SessionFace;
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   const collector = new ChangeCollector(dying.workspaces, dying.executions, space, clock, log);
-  const session = new Session(run, container, face, { workspaces: dying.workspaces, collector, space, clock });
+  const taken = await dying.owners.take(tenant, run.execution.taskId, true);
+  if (taken.kind !== "here") throw new Error("The task is another's.");
+  const owned = { epoch: taken.epoch, lost: new AbortController().signal };
+  const session = new Session(run, container, face, owned, { workspaces: dying.workspaces, collector, space, clock });
   const book: ChangeBook = new Map();
   session.books.add(book);
   const exited = outcomeOf({ killedBy: "", oomSeen: false, wallLimitMs: 0, exit: { code: 0 } });
@@ -92,6 +95,15 @@ test("a command that was called lost changes nothing, and its session ends", asy
   await end();
   await expect(session.sync()).rejects.toBe("daemon");
   expect(await resultOf(command)).toMatchObject({ outcome: { verdict: "INFRA_LOST" } });
+  expect(await versionOf(command)).toBe(0);
+  expect(run.cancelSignal.aborted).toBe(true);
+});
+
+test("an owner whose task was taken commits nothing, whatever its own record says", async () => {
+  const { command, run, end } = await endedCommand();
+  expect(await dying.owners.take(tenant, run.execution.taskId, true)).toMatchObject({ kind: "here", from: "" });
+  await end();
+  expect(await resultOf(run.execution)).toBeUndefined();
   expect(await versionOf(command)).toBe(0);
   expect(run.cancelSignal.aborted).toBe(true);
 });

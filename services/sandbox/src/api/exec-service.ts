@@ -25,8 +25,13 @@ export interface ExecParts {
   readonly engine: CheckEngine;
 }
 
-/** The handlers of ExecService. */
-export function execService(parts: ExecParts): Partial<ServiceImpl<typeof ExecService>> {
+type ExecHandlers = Pick<
+  ServiceImpl<typeof ExecService>,
+  "run" | "getExecution" | "listExecutions" | "listLanguages" | "checkHealth"
+>;
+
+/** The handlers of ExecService but those of sessions. */
+export function execService(parts: ExecParts): ExecHandlers {
   return {
     async *run(message, context) {
       const caller = { tenant: callerOf(context).tenant, trace: traceOf(context), deadlineMs: context.timeoutMs() };

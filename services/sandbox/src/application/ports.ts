@@ -236,12 +236,12 @@ export interface CommitOptions {
    * was recorded before.
    */
   readonly ends?: (commit: Commit) => Execution;
-  /**
-   * Id of an execution that must still be running: ABORTED (reason RUN_OVER), with nothing written,
-   * where its end was recorded before, so that a session called lost changes nothing any more.
-   */
-  readonly under?: string;
+  /** A session that must still be running and this instance's; else ABORTED (reason RUN_OVER) with nothing written. */
+  readonly under?: SessionFence;
 }
+
+/** A session: its execution, and the epoch in which this instance took its task. */
+export type SessionFence = { readonly id: string; readonly taskId: string; readonly epoch: number };
 
 /** What a commit came to. */
 export interface Commit {

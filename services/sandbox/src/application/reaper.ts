@@ -1,6 +1,7 @@
 import type { Clock } from "@drover/kernel";
 import type { LiveRuns } from "./live-runs.ts";
 import type { ExecBackend, FoundContainer, Ledger, Log } from "./ports.ts";
+import type { SessionOwners } from "./session-owner.ts";
 
 const expireEveryMs = 600_000;
 /** A hanging engine must not keep an instance from renewing its leases. */
@@ -14,14 +15,23 @@ const engineTimeoutMs = 5000;
 export class Reaper {
   readonly #engine: ExecBackend;
   readonly #ledger: Ledger;
+  readonly #owners: Pick<SessionOwners, "renew">;
   readonly #live: LiveRuns;
   readonly #clock: Clock;
   readonly #log: Log;
   #expireNext = 0;
 
-  constructor(engine: ExecBackend, ledger: Ledger, live: LiveRuns, clock: Clock, log: Log) {
+  constructor(
+    engine: ExecBackend,
+    ledger: Ledger,
+    owners: Pick<SessionOwners, "renew">,
+    live: LiveRuns,
+    clock: Clock,
+    log: Log,
+  ) {
     this.#engine = engine;
     this.#ledger = ledger;
+    this.#owners = owners;
     this.#live = live;
     this.#clock = clock;
     this.#log = log;
@@ -32,6 +42,7 @@ export class Reaper {
     const bound = AbortSignal.timeout(engineTimeoutMs);
     const both = signal === undefined ? bound : AbortSignal.any([signal, bound]);
     await this.#attempt("renew", () => this.#ledger.renew());
+    await this.#attempt("renew sessions", () => this.#owners.renew());
     await this.#attempt("lose orphans", async () => {
       const lost = await this.#ledger.loseOrphans();
       if (lost > 0) this.#log.warn({ executions: lost }, "executions of a dead instance ended as lost");

@@ -5,6 +5,7 @@ import type { ChangeCollector, Collected } from "./change-collector.ts";
 import type { LiveRun } from "./live-run.ts";
 import { patiently } from "./patiently.ts";
 import type { Commit, CommitOptions, Container, SessionFace, WorkspaceLimits, WorkspaceStore } from "./ports.ts";
+import type { Share } from "./session-owner.ts";
 
 /** What a session works with. */
 export interface SessionParts {
@@ -40,6 +41,7 @@ export class Session {
   /** Resolves when the container is gone. */
   ended: Promise<void> = Promise.resolve();
   readonly #parts: SessionParts;
+  readonly #epoch: number;
   /** What the container holds of the workspace, and as of which version. */
   readonly #here = new Map<string, FileEntry>();
   /** Collected and not committed yet, because the workspace was full or away. */
@@ -47,8 +49,18 @@ export class Session {
   #version = 0;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(run: LiveRun, container: Container, face: SessionFace, parts: SessionParts) {
+  /** It ends as lost when another instance has taken the task. */
+  constructor(
+    run: LiveRun,
+    container: Container,
+    face: SessionFace,
+    owned: Pick<Share, "epoch" | "lost">,
+    parts: SessionParts,
+  ) {
     this.run = run;
+    this.#epoch = owned.epoch;
+    owned.lost.addEventListener("abort", () => run.cancel("daemon"), { once: true });
+    if (owned.lost.aborted) run.cancel("daemon");
     this.container = container;
     this.face = face;
     this.#parts = parts;
@@ -91,7 +103,7 @@ export class Session {
 
   async #write(end: CommandEnd | undefined, skipped: readonly ChangeOutcome[]): Promise<readonly ChangeOutcome[]> {
     const { workspaces, clock, space } = this.#parts;
-    const { tenant, workspaceId, id } = this.run.execution;
+    const { tenant, workspaceId, taskId, id } = this.run.execution;
     const key = end?.id ?? "";
     const options: CommitOptions = {
       since: this.#version,
@@ -99,7 +111,7 @@ export class Session {
       requestId: key,
       bodyHash: key,
       limits: space,
-      under: id,
+      under: { id, taskId, epoch: this.#epoch },
       ...(end && { ends: (commit) => endOf(end, commit, skipped) }),
     };
     try {

@@ -9,12 +9,18 @@ import { recordContainer } from "./record-container.ts";
 import { type DriverParts, lifetimeMarginMs } from "./run-driver.ts";
 import type { RunParts } from "./run-program.ts";
 import { Session, type SessionParts } from "./session.ts";
+import { type SessionOwners, type Share, sessionMoved } from "./session-owner.ts";
 import type { ShellLimits } from "./shell-request.ts";
 
 /** What the registry works with. */
 export type SessionsParts = Omit<RunParts, keyof DriverParts> &
   Omit<DriverParts, "onStarted"> &
-  SessionParts & { readonly live: LiveRuns; readonly clock: Clock; readonly sessions: SessionSettings };
+  SessionParts & {
+    readonly live: LiveRuns;
+    readonly clock: Clock;
+    readonly sessions: SessionSettings;
+    readonly owners: SessionOwners;
+  };
 
 /** How many sessions there may be and how long they live. */
 export interface SessionSettings extends ShellLimits {
@@ -138,11 +144,18 @@ export class Sessions implements AsyncDisposable {
   }
 
   async #start(tenant: string, taskId: string, workspaceId: string, forget: () => void): Promise<Session> {
-    const giveBack = await this.#memory();
+    const share = await this.#parts.owners.take(tenant, taskId);
+    if (share.kind === "there") throw sessionMoved();
     try {
-      return await this.#startIn(tenant, taskId, workspaceId, forget, giveBack);
+      const giveBack = await this.#memory();
+      try {
+        return await this.#startIn(tenant, taskId, workspaceId, share, forget, giveBack);
+      } catch (error) {
+        giveBack();
+        throw error;
+      }
     } catch (error) {
-      giveBack();
+      await share.leave();
       throw error;
     }
   }
@@ -151,6 +164,7 @@ export class Sessions implements AsyncDisposable {
     tenant: string,
     taskId: string,
     workspaceId: string,
+    share: Share,
     forget: () => void,
     giveBack: () => void,
   ): Promise<Session> {
@@ -176,12 +190,13 @@ export class Sessions implements AsyncDisposable {
       }
       await recordContainer(this.#parts, execution, container.id);
       await executions.started(tenant, runId, clock.now());
-      const session = new Session(run, container, face, this.#parts);
+      const session = new Session(run, container, face, share, this.#parts);
       this.#here.add(session);
-      const gone = () => {
+      const gone = async () => {
         this.#here.delete(session);
         release();
         giveBack();
+        await share.leave();
       };
       const end = this.#untilCancelled(session, forget, gone).finally(() => this.#ends.delete(end));
       this.#ends.add(end);
@@ -194,7 +209,7 @@ export class Sessions implements AsyncDisposable {
     }
   }
 
-  async #untilCancelled(session: Session, forget: () => void, release: () => void): Promise<void> {
+  async #untilCancelled(session: Session, forget: () => void, gone: () => Promise<void>): Promise<void> {
     const { cancelSignal, execution } = session.run;
     const cancelled = Promise.withResolvers<void>();
     cancelSignal.addEventListener("abort", () => cancelled.resolve(), { once: true });
@@ -217,7 +232,7 @@ export class Sessions implements AsyncDisposable {
     await this.#parts.executions.finish(ended).catch((error: unknown) => {
       this.#parts.log.warn({ err: error, execution: execution.id }, "the end of a session could not be recorded");
     });
-    release();
+    await gone();
   }
 
   #draft(tenant: string, taskId: string, workspaceId: string): Execution {

@@ -30,6 +30,11 @@ const maxAllowed = 256;
 const commandName = /^\S{1,256}$/;
 const token = /^[A-Za-z0-9_-]{1,64}$/;
 
+/** What the id of a task looks like. */
+export function isTaskId(text: string): boolean {
+  return token.test(text);
+}
+
 /** Names every fault of the request; gives the wall time that applies. */
 export function checkShellRequest(request: ShellRequest, limits: ShellLimits): number {
   const faults: FieldViolation[] = [];

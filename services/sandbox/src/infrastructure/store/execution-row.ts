@@ -10,7 +10,7 @@ type Table = SandboxSchema["execution"];
 /** A row with its output, or without (lists leave it in the database). */
 export type ExecutionRow = Omit<
   Selectable<Table>,
-  OutputColumn | "body_hash" | "owner" | "lease_until" | "container_id"
+  OutputColumn | "body_hash" | "owner" | "owner_address" | "lease_until" | "container_id"
 > &
   Partial<Pick<Selectable<Table>, OutputColumn>>;
 
@@ -26,7 +26,9 @@ interface CompileOutput {
 }
 
 /** The columns a new execution starts with. */
-export function acceptedRow(execution: Execution): Omit<Insertable<Table>, "body_hash" | "owner" | "lease_until"> {
+export function acceptedRow(
+  execution: Execution,
+): Omit<Insertable<Table>, "body_hash" | "owner" | "owner_address" | "lease_until"> {
   return {
     tenant_id: execution.tenant,
     id: execution.id,

@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import { type Database, type DatabaseOptions, migrate, openDatabase } from "@drover/postgres";
 import { PostgresExecutions } from "./postgres-executions.ts";
 import { type Instance, PostgresLedger, systemJobs } from "./postgres-ledger.ts";
+import { PostgresOwnerRows } from "./postgres-owner-rows.ts";
 import { PostgresWorkspaces } from "./postgres-workspaces.ts";
 import type { SandboxSchema } from "./schema.ts";
 
@@ -11,6 +12,7 @@ export interface Stores extends AsyncDisposable {
   readonly executions: PostgresExecutions;
   readonly workspaces: PostgresWorkspaces;
   readonly ledger: PostgresLedger;
+  readonly owners: PostgresOwnerRows;
 }
 
 const service = "sandbox";
@@ -26,9 +28,10 @@ export async function openStores(
   const database = openDatabase<SandboxSchema>({ ...options, service, systemJobs });
   return {
     database,
-    executions: new PostgresExecutions(database, instance.owner),
+    executions: new PostgresExecutions(database, instance),
     workspaces: new PostgresWorkspaces(database),
     ledger: new PostgresLedger(database, instance, retentionDays),
+    owners: new PostgresOwnerRows(database, instance),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }

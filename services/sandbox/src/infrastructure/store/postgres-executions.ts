@@ -4,6 +4,7 @@ import type { Acceptance, ExecutionStore } from "../../application/ports.ts";
 import { type Execution, emptyResult } from "../../domain/execution.ts";
 import { outcomeOf } from "../../domain/verdict.ts";
 import { acceptedRow, type ExecutionRow, executionOf } from "./execution-row.ts";
+import type { Instance } from "./postgres-ledger.ts";
 import type { SandboxSchema } from "./schema.ts";
 import { writeEnd } from "./write-end.ts";
 
@@ -30,24 +31,26 @@ const whole = [...listed, "stdout_head", "stdout_tail", "stderr_head", "stderr_t
 /** How long a running execution belongs to its instance without a sign of life. */
 export const leaseSeconds = 30;
 
-/** Executions in Postgres; `owner` is this instance. */
+/** Executions in Postgres; `instance` is this one. */
 export class PostgresExecutions implements ExecutionStore {
   readonly #db: Database<SandboxSchema>;
-  readonly #owner: string;
+  readonly #instance: Instance;
 
-  constructor(db: Database<SandboxSchema>, owner: string) {
+  constructor(db: Database<SandboxSchema>, instance: Instance) {
     this.#db = db;
-    this.#owner = owner;
+    this.#instance = instance;
   }
 
   async accept(execution: Execution, bodyHash: string, callMadeAt: number | undefined): Promise<Acceptance> {
+    const address = await this.#instance.address;
     return await this.#db.withTenant(execution.tenant, async (tx) => {
       const inserted = await tx
         .insertInto("execution")
         .values({
           ...acceptedRow(execution),
           body_hash: bodyHash,
-          owner: this.#owner,
+          owner: this.#instance.owner,
+          owner_address: address ?? "",
           lease_until: sql`now() + make_interval(secs => ${leaseSeconds})`,
         })
         .onConflict((conflict) => conflict.columns(["tenant_id", "call_id"]).doNothing())

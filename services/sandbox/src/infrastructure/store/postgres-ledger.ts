@@ -2,10 +2,9 @@ import { isId } from "@drover/kernel";
 import type { Database } from "@drover/postgres";
 import { sql } from "kysely";
 import type { FoundContainer, Ledger } from "../../application/ports.ts";
-import { emptyResult } from "../../domain/execution.ts";
-import { outcomeOf } from "../../domain/verdict.ts";
 import { leaseSeconds } from "./postgres-executions.ts";
 import type { SandboxSchema } from "./schema.ts";
+import { lostResult } from "./write-end.ts";
 
 /** The jobs that see all tenants; nothing else may. */
 export const systemJobs = ["lease", "orphans", "strays", "retention"] as const;
@@ -16,6 +15,8 @@ export interface Instance {
   readonly name: string;
   /** `name/boot`, new at every start. */
   readonly owner: string;
+  /** `host:port` where other instances reach it, once that is known; absent for who serves nothing. */
+  readonly address?: Promise<string>;
 }
 
 const rowsAtOnce = 500;
@@ -45,12 +46,10 @@ export class PostgresLedger implements Ledger {
 
   async loseOrphans(): Promise<number> {
     const { name, owner } = this.#instance;
-    const lost = "The sandbox service was restarted or lost while the program ran.";
-    const outcome = outcomeOf({ killedBy: "", oomSeen: false, wallLimitMs: 0, lost });
     return await this.#db.withSystem("orphans", async (tx) => {
       const ended = await tx
         .updateTable("execution")
-        .set({ result: JSON.stringify(emptyResult({ ...outcome, killedBy: "daemon" })), ended_at: new Date() })
+        .set({ result: lostResult, ended_at: new Date() })
         .where("result", "is", null)
         .where("owner", "!=", owner)
         .where((where) =>
@@ -86,6 +85,8 @@ export class PostgresLedger implements Ledger {
     await this.#db.withSystem("retention", async (tx) => {
       await tx.deleteFrom("execution").where("result", "is not", null).where("ended_at", "<", old).execute();
       await tx.deleteFrom("cancelled_task").where("cancelled_at", "<", sql<Date>`now() - interval '1 day'`).execute();
+      // Longer than a session lives, so that an epoch is never given twice while somebody may still hold it.
+      await tx.deleteFrom("session_owner").where("lease_until", "<", sql<Date>`now() - interval '2 days'`).execute();
       await tx.deleteFrom("request_id").where("created_at", "<", old).execute();
       await tx
         .deleteFrom("blob")

@@ -1,7 +1,7 @@
 import { DroverError, notFound } from "@drover/kernel";
 import type { Database } from "@drover/postgres";
 import { sql, type Transaction } from "kysely";
-import type { Commit, CommitOptions, Workspace, WorkspaceStore } from "../../application/ports.ts";
+import type { Commit, CommitOptions, SessionFence, Workspace, WorkspaceStore } from "../../application/ports.ts";
 import {
   type Change,
   type FileEntry,
@@ -11,6 +11,7 @@ import {
   sizeAfter,
 } from "../../domain/change-set.ts";
 import { sha256 } from "../sha256.ts";
+import { requireEpoch } from "./postgres-owner-rows.ts";
 import type { SandboxSchema } from "./schema.ts";
 import { requireRunning, runOver, writeEnd } from "./write-end.ts";
 
@@ -89,7 +90,7 @@ export class PostgresWorkspaces implements WorkspaceStore {
       const row = await lockedRow(tx, tenant, id);
       const known = await claimRequest(tx, tenant, `PutFiles/${id}`, options.requestId, options.bodyHash, id);
       if (known !== undefined) return { workspace: workspaceOf(row), outcomes: [], repeated: true };
-      if (options.under !== undefined) await requireRunning(tx, tenant, options.under);
+      if (options.under !== undefined) await requireSession(tx, tenant, options.under);
       if (options.exact && row.version !== options.since) {
         const message = `The workspace has version ${row.version}, not ${options.since}; read it and try again.`;
         throw new DroverError("ABORTED", message, { reason: "WORKSPACE_VERSION" });
@@ -123,6 +124,12 @@ export class PostgresWorkspaces implements WorkspaceStore {
       await tx.deleteFrom("workspace").where("tenant_id", "=", tenant).where("id", "=", id).execute();
     });
   }
+}
+
+/** Keeps a session, and this instance's hold of it, until the transaction ends; ABORTED (reason RUN_OVER) where it is over. */
+async function requireSession(tx: Tx, tenant: string, { id, taskId, epoch }: SessionFence): Promise<void> {
+  await requireEpoch(tx, tenant, taskId, epoch);
+  await requireRunning(tx, tenant, id);
 }
 
 interface WorkspaceRow {

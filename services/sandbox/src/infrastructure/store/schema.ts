@@ -16,6 +16,7 @@ interface ExecutionTable {
   started_at: Date | null;
   ended_at: Date | null;
   owner: string;
+  owner_address: string;
   lease_until: ColumnType<Date, unknown, unknown>;
   container_id: ColumnType<string | null, never, string>;
   result: ColumnType<unknown, string | null, string | null>;
@@ -24,6 +25,15 @@ interface ExecutionTable {
   stderr_head: Uint8Array | null;
   stderr_tail: Uint8Array | null;
   compile_output: ColumnType<unknown, string | null, string | null>;
+}
+
+interface SessionOwnerTable {
+  tenant_id: string;
+  task_id: string;
+  owner: string;
+  address: string;
+  epoch: number;
+  lease_until: Date;
 }
 
 interface CancelledTaskTable {
@@ -78,6 +88,7 @@ interface RequestIdTable {
 /** The tables of the schema `sandbox`; see migrations/. */
 export interface SandboxSchema {
   execution: ExecutionTable;
+  session_owner: SessionOwnerTable;
   cancelled_task: CancelledTaskTable;
   workspace: WorkspaceTable;
   blob: BlobTable;

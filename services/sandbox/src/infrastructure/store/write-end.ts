@@ -1,8 +1,16 @@
 import { DroverError } from "@drover/kernel";
 import type { Transaction } from "kysely";
-import type { Execution } from "../../domain/execution.ts";
+import { type Execution, emptyResult } from "../../domain/execution.ts";
+import { outcomeOf } from "../../domain/verdict.ts";
 import { resultColumns } from "./execution-row.ts";
 import type { SandboxSchema } from "./schema.ts";
+
+const lost = "The sandbox service was restarted or lost while the program ran.";
+
+/** The result, as it is stored, of an execution whose instance is dead. */
+export const lostResult = JSON.stringify(
+  emptyResult({ ...outcomeOf({ killedBy: "", oomSeen: false, wallLimitMs: 0, lost }), killedBy: "daemon" }),
+);
 
 /** Records an execution's end within a transaction. False where an end was recorded before; that one stays. */
 export async function writeEnd(tx: Transaction<SandboxSchema>, execution: Execution): Promise<boolean> {
