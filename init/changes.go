@@ -3,13 +3,13 @@ package main
 import (
 	"crypto/sha256"
 	"errors"
-	"io"
+	"hash"
 	"os"
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
-	"time"
 )
 
 type collectRequest struct {
@@ -46,29 +46,37 @@ const (
 
 const maxSkipReports = 100
 
-// clockGrain is more than the kernel's coarse clock needs between two file times.
-const clockGrain = 25 * time.Millisecond
-
-// collector walks the workspace after the last process of the phase is gone, so nothing moves
-// under it.
+// collector walks the workspace while nothing moves under it: after the last process of a phase is gone, or while all
+// of a session stand still. What changed is known by content alone. No time of a file tells: a write through a mapping
+// sets none on gVisor, and none on Linux once the page is there.
 type collector struct {
 	space  *workspace
 	out    *frameWriter
 	limits collectRequest
 	seen   map[string]bool
-	next   map[string]entry
-	end    changesEndReport
+	// kept are the entries that were left out; of a folder, all below is.
+	kept    map[string]bool
+	next    map[string]entry
+	end     changesEndReport
+	read    int64
+	summing hash.Hash
+	buffer  []byte
 }
 
 // collect reports added, modified and deleted regular files and makes the result the new base.
 func (w *workspace) collect(limits collectRequest, out *frameWriter) error {
-	c := &collector{space: w, out: out, limits: limits, seen: map[string]bool{}, next: map[string]entry{}}
-	if err := c.walk(".", 0); err != nil {
+	c := &collector{space: w, out: out, limits: limits, seen: map[string]bool{}, kept: map[string]bool{},
+		next: make(map[string]entry, len(w.base)), summing: sha256.New(), buffer: make([]byte, dataChunk)}
+	if err := c.walk(w.root, ".", ".", 0); err != nil {
 		return err
 	}
 	gone := []string{}
 	for name, known := range w.base {
-		if !c.seen[name] && !known.ephemeral {
+		switch {
+		case c.seen[name]:
+		case c.isKept(name):
+			c.next[name] = known
+		case !known.ephemeral:
 			gone = append(gone, name)
 		}
 	}
@@ -82,97 +90,95 @@ func (w *workspace) collect(limits collectRequest, out *frameWriter) error {
 	return out.report(frameChangesEnd, c.end)
 }
 
-func (c *collector) walk(directory string, depth int) error {
-	handle, err := c.space.root.OpenFile(directory, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
-	if err != nil {
-		return c.skip(directory, skipUnreadable)
-	}
-	entries, err := handle.ReadDir(-1)
-	handle.Close()
-	if err != nil {
-		return c.skip(directory, skipUnreadable)
-	}
-	slices.SortFunc(entries, func(a, b os.DirEntry) int {
-		if a.Name() < b.Name() {
-			return -1
+// isKept tells a file that cannot be seen, because it or a folder above it was left out: not one that was deleted.
+func (c *collector) isKept(name string) bool {
+	for ; name != "."; name = path.Dir(name) {
+		if c.kept[name] {
+			return true
 		}
-		return 1
-	})
+	}
+	return c.kept["."]
+}
+
+// walk visits what is in the folder `name` of `parent`, which is `directory` of the workspace.
+func (c *collector) walk(parent folder, name, directory string, depth int) error {
+	here, err := parent.enter(name)
+	if err != nil {
+		return c.skip(directory, unseen(err))
+	}
+	defer here.close()
+	entries, err := here.entries()
+	if err != nil {
+		return c.skip(directory, skipUnreadable)
+	}
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, item := range entries {
-		if err := c.visit(path.Join(directory, item.Name()), item, depth); err != nil {
+		if err := c.visit(here, path.Join(directory, item.Name()), item, depth); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *collector) visit(name string, item os.DirEntry, depth int) error {
+func (c *collector) visit(parent folder, name string, item os.DirEntry, depth int) error {
 	switch {
 	case checkPath(name) != nil && depth+1 < maxDepth:
 		return c.skip(name, skipName)
 	case depth+1 >= maxDepth:
 		return c.skip(name, skipDepth)
 	case item.IsDir():
-		return c.walk(name, depth+1)
+		return c.walk(parent, item.Name(), name, depth+1)
 	case item.Type()&os.ModeSymlink != 0:
 		return c.skip(name, skipLink)
 	case !item.Type().IsRegular():
 		return c.skip(name, skipSpecial)
 	}
-	return c.regular(name)
+	return c.regular(parent, name)
 }
 
-func (c *collector) regular(name string) error {
-	file, err := c.space.root.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		c.keep(name)
-		return c.skip(name, skipUnreadable)
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
-		return c.skip(name, skipSpecial)
-	}
-	current := entryOf(info)
+func (c *collector) regular(parent folder, name string) error {
 	known, existed := c.space.base[name]
 	if existed && known.ephemeral {
 		c.seen[name], c.next[name] = true, known
 		return nil
 	}
-	if existed && known.inode == current.inode && known.ctime == current.ctime {
+	fd, stat, err := parent.regular(path.Base(name))
+	if err != nil {
+		return c.skip(name, unseen(err))
+	}
+	defer syscall.Close(fd)
+	current := entry{size: stat.Size, exec: stat.Mode&0o100 != 0}
+	// Only what has the size it had can be the same file, and is no change to count yet.
+	same := existed && known.size == current.size
+	if reason := c.overLimit(current.size); reason != "" && !same {
+		return c.skip(name, reason)
+	}
+	if c.read += current.size; c.read > 2*c.limits.MaxBytes {
+		return c.skip(name, skipBytes)
+	}
+	if current.sum, err = c.sumOf(fd, current.size); err != nil {
+		return c.skip(name, skipUnreadable)
+	}
+	if same && known.sum == current.sum && known.exec == current.exec {
 		c.seen[name], c.next[name] = true, known
 		return nil
 	}
 	if reason := c.overLimit(current.size); reason != "" {
-		c.keep(name)
 		return c.skip(name, reason)
 	}
-	if current.sum, err = sumOf(file, current.size); err != nil {
-		c.keep(name)
-		return c.skip(name, skipUnreadable)
-	}
-	c.seen[name], c.next[name] = true, current.unlessFresh()
-	if existed && known.sum == current.sum && known.size == current.size && known.exec == current.exec {
-		return nil
-	}
-	return c.put(name, file, current)
+	c.seen[name], c.next[name] = true, current
+	return c.put(name, fd, current)
 }
 
-// unlessFresh makes a file that changed within the clock's grain be looked at again next time: a later
-// write could carry the same time.
-func (e entry) unlessFresh() entry {
-	if time.Since(time.Unix(e.ctime.Sec, e.ctime.Nsec)) < clockGrain {
-		e.inode = 0
+// unseen is why an entry was left out that could not be opened.
+func unseen(err error) string {
+	switch err {
+	case syscall.ELOOP:
+		return skipLink
+	case syscall.EINVAL, syscall.ENOTDIR, syscall.ENXIO:
+		return skipSpecial
 	}
-	return e
-}
-
-// keep leaves the host's version of a file in place when the new one cannot be taken over: a file
-// that is skipped is not a file that was deleted.
-func (c *collector) keep(name string) {
-	if known, existed := c.space.base[name]; existed {
-		c.seen[name], c.next[name] = true, known
-	}
+	return skipUnreadable
 }
 
 func (c *collector) overLimit(size int64) string {
@@ -185,8 +191,8 @@ func (c *collector) overLimit(size int64) string {
 	return ""
 }
 
-func (c *collector) put(name string, file *os.File, current entry) error {
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
+func (c *collector) put(name string, fd int, current entry) error {
+	if _, err := syscall.Seek(fd, 0, 0); err != nil {
 		return err
 	}
 	report := changeReport{Op: "put", Path: name, Size: current.size, Exec: current.exec}
@@ -195,13 +201,23 @@ func (c *collector) put(name string, file *os.File, current entry) error {
 	}
 	c.end.Files++
 	c.end.Bytes += current.size
-	buffer := make([]byte, dataChunk)
-	for left := current.size; left > 0; {
-		n, err := io.ReadFull(file, buffer[:min(left, dataChunk)])
-		if err != nil {
-			return err
+	return c.each(fd, current.size, func(piece []byte) error { return c.out.write(frameChangeData, piece) })
+}
+
+// each passes on exactly so many bytes.
+func (c *collector) each(fd int, size int64, take func([]byte) error) error {
+	for left := size; left > 0; {
+		n, err := syscall.Read(fd, c.buffer[:min(left, dataChunk)])
+		if err == syscall.EINTR {
+			continue
 		}
-		if err := c.out.write(frameChangeData, buffer[:n]); err != nil {
+		if err == nil && n == 0 {
+			err = errors.New("file changed while it was read")
+		}
+		if err == nil {
+			err = take(c.buffer[:n])
+		}
+		if err != nil {
 			return err
 		}
 		left -= int64(n)
@@ -210,6 +226,7 @@ func (c *collector) put(name string, file *os.File, current entry) error {
 }
 
 func (c *collector) skip(name, reason string) error {
+	c.kept[name] = true
 	c.end.Skipped++
 	if c.end.Skipped > maxSkipReports {
 		return nil
@@ -223,12 +240,9 @@ func printable(name string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-func sumOf(file *os.File, size int64) (sum [sha256.Size]byte, err error) {
-	hash := sha256.New()
-	n, err := io.Copy(hash, io.LimitReader(file, size))
-	if err == nil && n != size {
-		err = errors.New("file changed while it was read")
-	}
-	hash.Sum(sum[:0])
+func (c *collector) sumOf(fd int, size int64) (sum [sha256.Size]byte, err error) {
+	c.summing.Reset()
+	err = c.each(fd, size, func(piece []byte) error { c.summing.Write(piece); return nil })
+	c.summing.Sum(sum[:0])
 	return sum, err
 }

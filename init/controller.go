@@ -40,7 +40,7 @@ func (c *controller) serve(in io.Reader) error {
 
 func (c *controller) handle(request frame) error {
 	switch request.kind {
-	case frameFile, frameFileData, frameRun, frameCollect, frameDelete:
+	case frameFile, frameFileData, frameRun, frameCollect, frameDelete, frameSettle:
 		if c.running() {
 			return c.refuse("BUSY", "a phase is running")
 		}
@@ -81,21 +81,17 @@ func (c *controller) handleIdle(request frame) error {
 		if err := json.Unmarshal(request.payload, &header); err != nil {
 			return err
 		}
-		if err := c.space.begin(header); err != nil {
-			return c.refuseFile(err)
-		}
+		return c.refuseFile(c.space.begin(header))
 	case frameFileData:
-		if err := c.space.data(request.payload); err != nil {
-			return c.refuseFile(err)
-		}
+		return c.refuseFile(c.space.data(request.payload))
 	case frameDelete:
 		var gone deleteRequest
 		if err := json.Unmarshal(request.payload, &gone); err != nil {
 			return err
 		}
-		if err := c.space.delete(gone.Path); err != nil {
-			return c.refuseFile(err)
-		}
+		return c.refuseFile(c.space.delete(gone.Path))
+	case frameSettle:
+		return c.out.write(frameSettled, nil)
 	case frameRun:
 		return c.run(request.payload)
 	case frameCollect:
@@ -158,10 +154,18 @@ func (c *controller) refuse(reason, message string) error {
 	return c.out.report(frameFault, faultReport{Reason: reason, Message: message})
 }
 
-// refuseFile ends the session: after a refused file the bytes that follow would have no place.
+// refuseFile tells of a file that yields and goes on. Any other cause ends the session: the bytes that follow would
+// have no place.
 func (c *controller) refuseFile(cause error) error {
+	if cause == nil {
+		return nil
+	}
+	var refused *refusal
+	if errors.As(cause, &refused) && refused.yields {
+		return c.out.report(frameRefused, refusedReport{Path: refused.path, Reason: refused.reason()})
+	}
 	reason := "BAD_FILE"
-	if errors.Is(cause, syscall.ENOSPC) {
+	if refused != nil && refused.reason() == noRoom {
 		reason = "WORKSPACE_FULL"
 	}
 	if err := c.refuse(reason, cause.Error()); err != nil {

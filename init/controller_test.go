@@ -44,7 +44,7 @@ func newHostOf(t *testing.T, owner int) *host {
 	return h
 }
 
-var testProcesses = func() *processes { p := &processes{}; p.watchChildren(); return p }()
+var testProcesses = func() *processes { p := &processes{marker: openMarker()}; p.watchChildren(); return p }()
 
 func (h *host) send(kind byte, value any) {
 	h.t.Helper()

@@ -16,6 +16,10 @@ type processStat struct {
 	parent, session int
 	ticks           int64
 	threads         int
+	// began is when it was started, which tells it from another one of the same number.
+	began string
+	// mark is its oom_score_adj.
+	mark int
 }
 
 // alive tells a process that can still do something: no zombie, or one whose other threads go on.
@@ -26,7 +30,7 @@ func (s processStat) alive() bool {
 // parseStat is false for what is no such text. The name in brackets may hold anything, brackets too.
 func parseStat(text string) (processStat, bool) {
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) < 18 {
+	if len(fields) < 20 {
 		return processStat{}, false
 	}
 	s := processStat{state: fields[0][0]}
@@ -37,6 +41,7 @@ func parseStat(text string) (processStat, bool) {
 		s.ticks += used
 	}
 	s.threads, _ = strconv.Atoi(fields[17])
+	s.began = fields[19]
 	return s, true
 }
 
@@ -46,7 +51,11 @@ func statOf(pid int) (processStat, bool) {
 	if err != nil {
 		return processStat{}, false
 	}
-	return parseStat(string(text))
+	s, ok := parseStat(string(text))
+	if text, err = os.ReadFile(procPath(pid, "oom_score_adj")); err == nil {
+		s.mark, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+	}
+	return s, ok
 }
 
 // everyStat reads all processes but this one.
@@ -63,8 +72,8 @@ func everyStat() map[int]processStat {
 	return all
 }
 
-// familyIn are the members of the leader's session and all their descendants, zombies too.
-func familyIn(all map[int]processStat, leader int) map[int]processStat {
+// familyIn are the members of the leader's session, all that bear its mark and all their descendants, zombies too.
+func familyIn(all map[int]processStat, leader, mark int) map[int]processStat {
 	members := map[int]processStat{}
 	for grown := true; grown; {
 		grown = false
@@ -73,7 +82,7 @@ func familyIn(all map[int]processStat, leader int) map[int]processStat {
 				continue
 			}
 			_, child := members[s.parent]
-			if child || pid == leader || s.session == leader {
+			if child || pid == leader || s.session == leader || s.mark == mark {
 				members[pid], grown = s, true
 			}
 		}
@@ -81,10 +90,10 @@ func familyIn(all map[int]processStat, leader int) map[int]processStat {
 	return members
 }
 
-// family lists those of familyIn that are alive.
-func family(leader int) []int {
+// familyLocked lists those of familyIn that are alive.
+func (p *processes) familyLocked(leader int) []int {
 	pids := []int{}
-	for pid, s := range familyIn(everyStat(), leader) {
+	for pid, s := range familyIn(everyStat(), leader, p.markOfLocked(leader)) {
 		if s.alive() {
 			pids = append(pids, pid)
 		}
@@ -95,13 +104,14 @@ func family(leader int) []int {
 // familyTime is the CPU time of a phase that runs beside others: of its family, and of those of it
 // that were reaped here.
 func (p *processes) familyTime(leader int) time.Duration {
-	members := familyIn(everyStat(), leader)
+	all := everyStat()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	c := p.beside[leader]
 	if c == nil {
 		return 0
 	}
+	members := familyIn(all, leader, c.mark)
 	c.members = map[int]bool{}
 	total := c.spent.cpu()
 	for pid, s := range members {
@@ -112,16 +122,17 @@ func (p *processes) familyTime(leader int) time.Duration {
 }
 
 // ownerLocked is the phase beside others that a process belonged to which ended and is not reaped
-// yet: its leader, one of its session, or one that a look at its CPU time saw. Nil where it is nobody's.
+// yet: its leader, one of its session or mark, or one that a look at its CPU time saw. Nil where it is nobody's.
 func (p *processes) ownerLocked(pid int) *child {
 	if c := p.beside[pid]; c != nil {
 		return c
 	}
-	if s, ok := statOf(pid); ok && p.beside[s.session] != nil {
-		return p.beside[s.session]
+	s, _ := statOf(pid)
+	if c := p.beside[s.session]; c != nil {
+		return c
 	}
 	for _, c := range p.beside {
-		if c.members[pid] {
+		if c.members[pid] || c.mark == s.mark {
 			return c
 		}
 	}

@@ -26,6 +26,7 @@ const (
 	frameResume     = 0x23 // in: let them go on
 	frameInput      = 0x24 // in: [id u32][bytes] for one phase; window as for STDIN
 	frameInputClose = 0x25 // in: [id u32]
+	frameSettle     = 0x26 // in: answer SETTLED when all files before are in place or refused
 
 	frameReady      = 0x81 // out: first frame; readyReport
 	frameStarted    = 0x82 // out: the phase's program runs; startedReport
@@ -42,6 +43,8 @@ const (
 	frameTaggedStdout = 0xa1 // out: [id u32][bytes]
 	frameTaggedStderr = 0xa2 // out: [id u32][bytes]
 	frameInputAck     = 0xa3 // out: [id u32]; one INPUT frame was taken or dropped
+	frameRefused      = 0xa4 // out: a file that yields, or a DELETE, was left out; refusedReport
+	frameSettled      = 0xa5 // out: answer to SETTLE
 )
 
 const (
@@ -125,4 +128,10 @@ type startedReport struct {
 type faultReport struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+}
+
+type refusedReport struct {
+	Path string `json:"path"`
+	// Reason is "NO_ROOM", "FORBIDDEN" or "IN_THE_WAY".
+	Reason string `json:"reason"`
 }

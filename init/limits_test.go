@@ -27,8 +27,8 @@ func TestCPUTimeIsNotWallTime(t *testing.T) {
 }
 
 func TestStatIsReadBehindAnyName(t *testing.T) {
-	s, ok := parseStat("7 (a) b) 9 (c) R 1 7 5 0 -1 4194304 100 0 0 0 11 22 33 44 20 0 3 0 9\n")
-	if !ok || s != (processStat{state: 'R', parent: 1, session: 5, ticks: 110, threads: 3}) {
+	s, ok := parseStat("7 (a) b) 9 (c) R 1 7 5 0 -1 4194304 100 0 0 0 11 22 33 44 20 0 3 0 9 10\n")
+	if !ok || s != (processStat{state: 'R', parent: 1, session: 5, ticks: 110, threads: 3, began: "9"}) {
 		t.Fatalf("got %+v", s)
 	}
 	if s, ok := parseStat("nothing"); ok {

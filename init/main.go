@@ -30,6 +30,7 @@ func main() {
 	if err != nil {
 		os.Exit(exitNoSetup)
 	}
+	marker := openMarker()
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetDumpable, 0, 0); errno != 0 {
 		os.Exit(exitNoSetup)
 	}
@@ -48,7 +49,7 @@ func main() {
 		space.owner = int(user.credential.Uid)
 	}
 	in, out := polled(0, "stdin"), polled(1, "stdout")
-	procs := &processes{user: user}
+	procs := &processes{user: user, marker: marker}
 	procs.watchChildren()
 	host := &controller{space: space, procs: procs, out: &frameWriter{out: out}, commands: map[uint32]*phase{}}
 	if host.serve(in) != nil {

@@ -51,7 +51,11 @@ type exitReport struct {
 	DiskFull bool `json:"disk_full,omitempty"`
 }
 
-const sweepLimit = 5 * time.Second
+const (
+	sweepLimit = 5 * time.Second
+	// mostInPipe is what a program may enlarge a pipe to (fs.pipe-max-size).
+	mostInPipe = 1 << 20
+)
 
 type phase struct {
 	request runRequest
@@ -142,9 +146,34 @@ func (ph *phase) pump(from *os.File, kind byte) {
 		if n > 0 && ph.out.write(kind, buffer[:tag+n]) != nil {
 			return
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			ph.pumpRest(from, kind, buffer, tag)
+		}
 		if err != nil {
 			return
 		}
+	}
+}
+
+// pumpRest takes what the pipe holds, not what may still come.
+func (ph *phase) pumpRest(from *os.File, kind byte, buffer []byte, tag int) {
+	connection, err := from.SyscallConn()
+	if err != nil || from.SetReadDeadline(time.Time{}) != nil {
+		return
+	}
+	for left := mostInPipe; left > 0; {
+		n := 0
+		_ = connection.Read(func(fd uintptr) bool {
+			n, err = syscall.Read(int(fd), buffer[tag:])
+			return true
+		})
+		if err == syscall.EINTR {
+			continue
+		}
+		if n <= 0 || ph.out.write(kind, buffer[:tag+n]) != nil {
+			return
+		}
+		left -= n
 	}
 }
 
@@ -186,17 +215,20 @@ func (ph *phase) finish(exited <-chan syscall.WaitStatus, began time.Time, oomBe
 	case <-time.After(time.Duration(ph.request.DrainMs) * time.Millisecond):
 	}
 	ph.procs.reap()
-	stray := ph.signalRest(0) == nil
-	if !ph.sweep(sweepLimit) || os.Getpid() != 1 {
-		// A process that could not be killed may hold the pipe for ever; the read is then cut.
-		ph.cutOutput()
+	ooms := oomKills() - oomBefore
+	if !ph.mayBeOutOfMemory(status) {
+		ooms = 0
 	}
-	// With every writer gone the pipes end, however slowly the host takes what they still hold.
+	stray := ph.signalRest(0) == nil
+	ph.sweep(sweepLimit)
+	// A process that could not be killed, or of another phase, may hold a pipe for ever. What is in it now still
+	// comes, however slowly the host takes it.
+	ph.cutOutput()
 	<-drained
 	spent := ph.used()
 	report := exitReport{
 		ID: ph.request.ID, Phase: ph.request.Phase, UserMicros: spent.userMicros, SystemMicros: spent.systemMicros,
-		MaxRssBytes: spent.maxRssBytes, WallMicros: wall.Microseconds(), OomKills: oomKills() - oomBefore, Stray: stray,
+		MaxRssBytes: spent.maxRssBytes, WallMicros: wall.Microseconds(), OomKills: ooms, Stray: stray,
 		CPUExceeded: ph.cpuExceeded.Load(), DiskFull: full,
 	}
 	if status.Signaled() {
@@ -213,8 +245,8 @@ func (ph *phase) finish(exited <-chan syscall.WaitStatus, began time.Time, oomBe
 }
 
 func (ph *phase) cutOutput() {
-	deadline := time.Now().Add(time.Second)
-	_ = errors.Join(ph.output[0].SetReadDeadline(deadline), ph.output[1].SetReadDeadline(deadline))
+	now := time.Now()
+	_ = errors.Join(ph.output[0].SetReadDeadline(now), ph.output[1].SetReadDeadline(now))
 }
 
 // pipes makes the program's ends (blocking, index 0 to 2) and ours (polled, no thread waits).

@@ -34,6 +34,11 @@ type processes struct {
 	exited chan syscall.WaitStatus
 	spent  usage
 	beside map[int]*child
+
+	marker   marker
+	lastMark int
+	// frozen are the processes that PAUSE stopped, with the time each began.
+	frozen map[int]string
 }
 
 // watchChildren reaps until the process ends. Every signal is received and dropped: a handled signal
@@ -54,12 +59,10 @@ func (p *processes) watchChildren() {
 func (p *processes) start(argv []string, attributes *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	pid, err := syscall.ForkExec(argv[0], argv, attributes)
+	pid, err := p.forkLocked(aloneMark, argv, attributes)
 	if err != nil {
 		return 0, nil, err
 	}
-	// The program is to be the first victim when memory runs out, not process 1.
-	_ = os.WriteFile(procPath(pid, "oom_score_adj"), []byte("500"), 0)
 	p.main, p.exited, p.spent = pid, make(chan syscall.WaitStatus, 1), usage{}
 	return pid, p.exited, nil
 }
@@ -87,6 +90,7 @@ func (p *processes) reap() {
 		p.spent.add(&used)
 		if owner != nil {
 			owner.spent.add(&used)
+			owner.killed = owner.killed || status.Signal() == syscall.SIGKILL
 		}
 		if c := p.beside[pid]; c != nil && c.running {
 			c.running = false

@@ -3,16 +3,12 @@ package main
 import (
 	"encoding/binary"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 )
 
 // maxCommands bounds the phases that run beside each other.
 const maxCommands = 64
-
-// pauseLimit is how long PAUSE waits for every process to stand still.
-const pauseLimit = 500 * time.Millisecond
 
 type deleteRequest struct {
 	Path string `json:"path"`
@@ -26,28 +22,33 @@ type child struct {
 	spent usage
 	// members are those that the last look at the CPU time saw.
 	members map[int]bool
+	mark    int
+	// shared tells that another one ran meanwhile, killed that one of its processes was.
+	shared, killed bool
 }
 
 // startBeside is start for a phase of a session: others keep running.
 func (p *processes) startBeside(argv []string, attributes *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	pid, err := syscall.ForkExec(argv[0], argv, attributes)
+	mark := p.nextMarkLocked()
+	pid, err := p.forkLocked(mark, argv, attributes)
 	if err != nil {
 		return 0, nil, err
 	}
-	_ = os.WriteFile(procPath(pid, "oom_score_adj"), []byte("500"), 0)
 	if p.beside == nil {
 		p.beside = map[int]*child{}
 	}
-	c := &child{exited: make(chan syscall.WaitStatus, 1), running: true}
+	c := &child{exited: make(chan syscall.WaitStatus, 1), running: true, mark: mark, shared: len(p.beside) > 0}
+	for _, other := range p.beside {
+		other.shared = true
+	}
 	p.beside[pid] = c
 	return pid, c.exited, nil
 }
 
-// signalFamily signals the session that a phase's program leads and all descendants of its
-// processes. ESRCH tells that none is left. When no other program of a session runs, everything in
-// the container is of this one, also what left its session and its parents.
+// signalFamily signals all processes of a phase. ESRCH tells that none is left. When no other program of a session
+// runs, everything in the container is of this one, also what changed its mark and left its session and its parents.
 func (p *processes) signalFamily(leader int, number syscall.Signal) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -55,7 +56,7 @@ func (p *processes) signalFamily(leader int, number syscall.Signal) error {
 		return syscall.Kill(-1, number)
 	}
 	found := syscall.ESRCH
-	for _, pid := range family(leader) {
+	for _, pid := range p.familyLocked(leader) {
 		if syscall.Kill(pid, number) == nil {
 			found = 0
 		}
@@ -85,49 +86,6 @@ func (p *processes) forget(leader int) usage {
 		return usage{}
 	}
 	return c.spent
-}
-
-// pause stops every process of the session's phases and waits until they stand still.
-func (p *processes) pause() {
-	p.each(syscall.SIGSTOP)
-	for deadline := time.Now().Add(pauseLimit); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if p.still() {
-			return
-		}
-	}
-}
-
-func (p *processes) resume() { p.each(syscall.SIGCONT) }
-
-func (p *processes) each(number syscall.Signal) {
-	for _, leader := range p.leaders() {
-		_ = p.signalFamily(leader, number)
-	}
-	if os.Getpid() == 1 {
-		_ = syscall.Kill(-1, number)
-	}
-}
-
-func (p *processes) leaders() []int {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	pids := []int{}
-	for pid := range p.beside {
-		pids = append(pids, pid)
-	}
-	return pids
-}
-
-func (p *processes) still() bool {
-	for _, leader := range p.leaders() {
-		for _, pid := range family(leader) {
-			// Of a process whose main thread has ended nothing tells whether the others stand.
-			if s, ok := statOf(pid); ok && strings.IndexByte("TtZX", s.state) < 0 {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // tag is what stands before the bytes of every data frame: the id, or nothing for a phase that

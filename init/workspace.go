@@ -1,11 +1,11 @@
 package main
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash"
-	"os"
 	"path"
 	"strings"
 	"syscall"
@@ -15,6 +15,8 @@ import (
 const (
 	maxPathBytes = 1024
 	maxDepth     = 64
+	// makeNothing stands for an owner where folders are only looked for.
+	makeNothing = -1
 )
 
 type fileHeader struct {
@@ -23,6 +25,8 @@ type fileHeader struct {
 	Exec bool   `json:"exec"`
 	// Ephemeral files (the program itself) never appear in a change set.
 	Ephemeral bool `json:"ephemeral"`
+	// Yields makes a file that does not fit what is there be REFUSED alone; without it FAULT ends the session.
+	Yields bool `json:"yields"`
 }
 
 // entry is what the workspace held when it was last in step with the host.
@@ -31,26 +35,42 @@ type entry struct {
 	size      int64
 	exec      bool
 	ephemeral bool
-	inode     uint64
-	ctime     syscall.Timespec
 }
 
-// workspace is one directory. Every access goes through os.Root, so that a symlink the program left
-// behind leads nowhere outside.
+// workspace is one directory. Every access goes through folder, so that a symlink the program left behind leads
+// nowhere.
 type workspace struct {
-	root *os.Root
+	root folder
 	base map[string]entry
 	// owner gets every file and folder that is made; 0 leaves them to this process's user.
 	owner int
-
-	open    *os.File
-	header  fileHeader
-	left    int64
-	summing hash.Hash
+	file  *incoming
 }
 
+// incoming is a file on its way in. It has a name of its own until it is whole, so that what it replaces stays when
+// there is no room for it.
+type incoming struct {
+	header    fileHeader
+	parent    folder
+	fd        int
+	temporary string
+	left      int64
+	summing   hash.Hash
+	// refused tells that the bytes that still come are dropped.
+	refused bool
+}
+
+// refusal is a file that does not fit what programs left in the workspace.
+type refusal struct {
+	path   string
+	yields bool
+	cause  error
+}
+
+func (r *refusal) Error() string { return r.cause.Error() }
+
 func openWorkspace(directory string) (*workspace, error) {
-	root, err := os.OpenRoot(directory)
+	root, err := openFolder(directory)
 	if err != nil {
 		return nil, err
 	}
@@ -78,126 +98,158 @@ func checkPath(name string) error {
 	return nil
 }
 
-// begin starts a file; exactly header.Size bytes must follow through data.
+// begin starts a file; exactly header.Size bytes must follow through data, also after a refusal that yields.
 func (w *workspace) begin(header fileHeader) error {
-	if w.open != nil {
+	if w.file != nil {
 		return errors.New("the file before is not complete")
-	}
-	if err := checkPath(header.Path); err != nil {
-		return err
 	}
 	if header.Size < 0 {
 		return errors.New("size is negative")
 	}
-	if err := w.makeParents(path.Dir(header.Path)); err != nil {
+	w.file = &incoming{header: header, fd: -1, parent: folder{-1}, left: header.Size, summing: sha256.New()}
+	if err := w.file.open(w); err != nil {
+		return w.giveUp(err)
+	}
+	return w.finishIfComplete()
+}
+
+func (in *incoming) open(w *workspace) error {
+	if err := checkPath(in.header.Path); err != nil {
 		return err
 	}
-	if _, err := w.root.Lstat(header.Path); err == nil {
-		if err := w.root.Remove(header.Path); err != nil {
-			return err
-		}
+	var err error
+	if in.parent, err = w.root.below(path.Dir(in.header.Path), w.owner); err != nil {
+		return err
 	}
-	mode := os.FileMode(0o644)
-	if header.Exec {
+	mode := uint32(0o644)
+	if in.header.Exec {
 		mode = 0o755
 	}
-	file, err := w.root.OpenFile(header.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, mode)
-	if err != nil {
+	name := ".drover-" + rand.Text()
+	if in.fd, err = in.parent.open(name, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_EXCL, mode); err != nil {
 		return err
 	}
-	if err := w.handOver(file); err != nil {
-		file.Close()
-		return err
+	in.temporary = name
+	if w.owner == 0 {
+		return nil
 	}
-	w.open, w.header, w.left, w.summing = file, header, header.Size, sha256.New()
-	return w.finishIfComplete()
+	return syscall.Fchown(in.fd, w.owner, w.owner)
 }
 
 func (w *workspace) data(payload []byte) error {
-	if w.open == nil || int64(len(payload)) > w.left {
+	in := w.file
+	if in == nil || int64(len(payload)) > in.left {
 		return errors.New("more bytes than the file announced")
 	}
-	if _, err := w.open.Write(payload); err != nil {
-		return err
+	in.left -= int64(len(payload))
+	if !in.refused {
+		in.summing.Write(payload)
+		if err := in.write(payload); err != nil {
+			return w.giveUp(err)
+		}
 	}
-	w.summing.Write(payload)
-	w.left -= int64(len(payload))
 	return w.finishIfComplete()
 }
 
-func (w *workspace) finishIfComplete() error {
-	if w.left > 0 {
-		return nil
-	}
-	file := w.open
-	w.open = nil
-	info, err := file.Stat()
-	if closeErr := file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	known := entryOf(info)
-	known.ephemeral = w.header.Ephemeral
-	w.summing.Sum(known.sum[:0])
-	w.base[w.header.Path] = known
-	return nil
-}
-
-// delete removes a file that the host's version does not have; one that is gone already is no error.
-func (w *workspace) delete(name string) error {
-	if err := checkPath(name); err != nil {
-		return err
-	}
-	delete(w.base, name)
-	if info, err := w.root.Lstat(name); err != nil || info.IsDir() {
-		return nil
-	}
-	return w.root.Remove(name)
-}
-
-func (w *workspace) makeParents(directory string) error {
-	if directory == "." {
-		return nil
-	}
-	made := ""
-	for part := range strings.SplitSeq(directory, "/") {
-		made = path.Join(made, part)
-		err := w.root.Mkdir(made, 0o755)
-		if err == nil {
-			err = w.handOverFolder(made)
+func (in *incoming) write(payload []byte) error {
+	for len(payload) > 0 {
+		n, err := syscall.Write(in.fd, payload)
+		if err == syscall.EINTR {
+			continue
 		}
-		if err != nil && !errors.Is(err, os.ErrExist) {
+		if err != nil {
 			return err
 		}
+		payload = payload[n:]
 	}
 	return nil
 }
 
-func (w *workspace) handOverFolder(name string) error {
-	if w.owner == 0 {
+func (w *workspace) finishIfComplete() error {
+	in := w.file
+	if in.left > 0 {
 		return nil
 	}
-	folder, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if in.refused {
+		w.file = nil
+		return nil
+	}
+	known := entry{size: in.header.Size, exec: in.header.Exec, ephemeral: in.header.Ephemeral}
+	in.summing.Sum(known.sum[:0])
+	if err := in.parent.replace(path.Base(in.header.Path), in.temporary); err != nil {
+		return w.giveUp(err)
+	}
+	in.release()
+	w.base[in.header.Path] = known
+	w.file = nil
+	return nil
+}
+
+// giveUp leaves what is there as it is.
+func (w *workspace) giveUp(cause error) error {
+	in := w.file
+	if in.temporary != "" {
+		_ = in.parent.remove(in.temporary, 0)
+	}
+	in.release()
+	in.refused = true
+	if in.left == 0 {
+		w.file = nil
+	}
+	return &refusal{in.header.Path, in.header.Yields, cause}
+}
+
+func (in *incoming) release() {
+	if in.fd >= 0 {
+		_ = syscall.Close(in.fd)
+	}
+	if in.parent.fd >= 0 {
+		in.parent.close()
+	}
+	in.fd, in.parent = -1, folder{-1}
+}
+
+// delete removes a file that the host's version does not have; one that is gone, or something else by now, is no
+// error.
+func (w *workspace) delete(name string) error {
+	err := checkPath(name)
+	if err == nil {
+		err = w.deleteRegular(name)
+	}
+	switch err {
+	case nil, syscall.ENOENT, syscall.ENOTDIR, syscall.ELOOP:
+		delete(w.base, name)
+		return nil
+	}
+	return &refusal{name, true, err}
+}
+
+func (w *workspace) deleteRegular(name string) error {
+	parent, err := w.root.below(path.Dir(name), makeNothing)
 	if err != nil {
 		return err
 	}
-	defer folder.Close()
-	return w.handOver(folder)
+	defer parent.close()
+	kind, err := parent.kindOf(path.Base(name))
+	if err != nil || kind != syscall.S_IFREG {
+		return err
+	}
+	return parent.remove(path.Base(name), 0)
 }
 
-func (w *workspace) handOver(file *os.File) error {
-	if w.owner == 0 {
-		return nil
-	}
-	return file.Chown(w.owner, w.owner)
-}
+// Reasons of REFUSED.
+const (
+	noRoom    = "NO_ROOM"
+	forbidden = "FORBIDDEN"
+	inTheWay  = "IN_THE_WAY"
+)
 
-func entryOf(info os.FileInfo) entry {
-	known := entry{size: info.Size(), exec: info.Mode().Perm()&0o100 != 0}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		known.inode, known.ctime = stat.Ino, stat.Ctim
+func (r *refusal) reason() string {
+	switch r.cause {
+	case syscall.ENOSPC, syscall.EDQUOT:
+		return noRoom
+	case syscall.EACCES, syscall.EPERM, syscall.EROFS:
+		return forbidden
 	}
-	return known
+	return inTheWay
 }

@@ -79,11 +79,12 @@ open(b"not-\\xff-utf8", "w").close()`;
   expect(reasons).toMatch(/^(?:(?:NAME_NOT_ALLOWED|a backslash|a control character),?){5}$/);
 });
 
-test("a folder that became a link is a deleted folder and a link that nobody follows", async () => {
+test("a folder that became a link keeps what the workspace has of it, and nobody follows the link", async () => {
   const { seen, held } = await changed("bash", "rm -r d; ln -s /etc d; ls d/passwd");
   expect(seen.stdout.toString()).toBe("d/passwd\n");
   expect(skips(seen)).toEqual({ d: "SYMLINK" });
-  expect(held).toEqual([]);
+  expect(seen.execution.changes).toHaveLength(1);
+  expect(held).toEqual(["d/f"]);
 });
 
 test("a folder that somebody swaps for a link up to the end shows nothing behind the link", async () => {
