@@ -252,6 +252,11 @@ export function execBackendContract(name: string, open: () => Promise<BackendUnd
       expect(texts).toEqual(["one", "two", "three"]);
     });
 
+    test("sessions are declared where containers have them, and nowhere else", async () => {
+      await using container = await started();
+      expect(container.session !== undefined).toBe(under.backend.capabilities.has("sessions"));
+    });
+
     test("memory, where it is limited, ends the program and is seen", async () => {
       if (!under.backend.capabilities.has("memory-limit")) return;
       await using container = await started({ limits: { ...limits, memoryBytes: 128 << 20 } });

@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { newId } from "@drover/kernel";
 import { Verdict } from "@drover/proto/sandbox/v1/exec";
 import { expect, test } from "vitest";
 import { LocalBackend } from "../src/infrastructure/local/local-backend.ts";
@@ -36,6 +37,14 @@ test("it is marked unsafe wherever it shows, refuses limits it cannot keep, and 
   await expect(sandbox.run("bash", "true", { limits: { memoryBytes: 64 << 20 } })).rejects.toMatchObject({
     code: "UNIMPLEMENTED",
     reason: "UNSUPPORTED",
+  });
+  const { workspace } = await sandbox.workspaces.createWorkspace({}, sandbox.as(sandbox.tenant));
+  const command = { callId: newId(), taskId: newId(), workspaceId: workspace?.id ?? "", command: "true" };
+  await expect(sandbox.exec.start(command, sandbox.as(sandbox.tenant))).rejects.toMatchObject({
+    code: "UNIMPLEMENTED",
+    reason: "UNSUPPORTED",
+    retryable: false,
+    metadata: { backend: "local", capability: "sessions" },
   });
   const late = await sandbox.run("bash", "sleep 30", { limits: { wallMs: 300 } });
   expect(late.execution.verdict).toBe(Verdict.TIMEOUT_WALL);

@@ -185,8 +185,7 @@ export class Sessions implements AsyncDisposable {
       const face = container.session;
       if (face === undefined) {
         await container[Symbol.asyncDispose]();
-        const message = `The backend ${engine.name} has no sessions; use Run.`;
-        throw new DroverError("UNIMPLEMENTED", message, { reason: "UNSUPPORTED" });
+        throw new DroverError("INTERNAL", `The backend ${engine.name} has sessions, and its container has none.`);
       }
       await recordContainer(this.#parts, execution, container.id);
       await executions.started(tenant, runId, clock.now());

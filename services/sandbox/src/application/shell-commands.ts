@@ -1,5 +1,6 @@
 import { DroverError, invalidField, isId, newId, notFound } from "@drover/kernel";
 import { callMadeAt } from "../domain/call-time.ts";
+import { checkSessions } from "../domain/capability.ts";
 import type { Execution } from "../domain/execution.ts";
 import { imageOf, languageNamed } from "../domain/language.ts";
 import { CommandContainer } from "./command-container.ts";
@@ -44,7 +45,8 @@ export class ShellCommands {
   /** Resolves when the command runs, or is known to run or to be over already. */
   async start(caller: ShellCaller, request: ShellRequest): Promise<{ execution: Execution; existing: boolean }> {
     const wallMs = checkShellRequest(request, this.#parts.sessions);
-    const { live, executions, workspaces, digest } = this.#parts;
+    const { engine, live, executions, workspaces, digest } = this.#parts;
+    checkSessions(engine.name, engine.capabilities);
     if (live.draining) {
       throw new DroverError("UNAVAILABLE", "This instance is shutting down; try again.", { retryAfterMs: 500 });
     }

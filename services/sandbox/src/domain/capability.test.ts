@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { checkSupported, limitsInForce } from "./capability.ts";
+import { checkSessions, checkSupported, limitsInForce } from "./capability.ts";
 
 const nothing = { wallMs: 0, memoryBytes: 0, cpuMillis: 0, processes: 0, outputBytes: 0, compileMs: 0, cpuTimeMs: 0 };
 const all = new Set(["memory-limit", "cpu-limit", "process-limit"] as const);
@@ -13,6 +13,17 @@ test("a limit that the backend cannot enforce is refused by name where it was as
   );
   checkSupported({ ...nothing, wallMs: 5, outputBytes: 5 }, "local", new Set());
   checkSupported({ ...nothing, memoryBytes: 1, cpuMillis: 1, processes: 1 }, "docker", all);
+});
+
+test("sessions of a backend that has none are refused with the backend and the capability", () => {
+  expect(() => checkSessions("local", all)).toThrow(
+    expect.objectContaining({
+      code: "UNIMPLEMENTED",
+      reason: "UNSUPPORTED",
+      metadata: { backend: "local", capability: "sessions" },
+    }),
+  );
+  checkSessions("docker", new Set(["sessions"]));
 });
 
 test("no record claims a limit that is not in force", () => {

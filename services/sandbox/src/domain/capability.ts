@@ -13,7 +13,9 @@ export type Capability =
   /** The program sees a root of its own and can write to its own places only. */
   | "file-isolation"
   /** Process 1 is out of the program's reach on gVisor's kernel as well, where that takes two users. */
-  | "process-one-apart";
+  | "process-one-apart"
+  /** Commands run beside each other in one container. */
+  | "sessions";
 
 const limitsOf: readonly (readonly [keyof Limits, string, Capability])[] = [
   ["memoryBytes", "limits.memory_bytes", "memory-limit"],
@@ -30,6 +32,14 @@ export function checkSupported(asked: Limits, backend: string, capabilities: Rea
   for (const [key, field, capability] of limitsOf) {
     if (asked[key] > 0 && !capabilities.has(capability)) throw unsupported(field, backend, capability);
   }
+}
+
+/** UNIMPLEMENTED, reason UNSUPPORTED, where the backend has no sessions for shell commands. */
+export function checkSessions(backend: string, capabilities: ReadonlySet<Capability>): void {
+  const capability = "sessions";
+  if (capabilities.has(capability)) return;
+  const message = `The backend ${backend} has no ${capability}; use Run, or another backend.`;
+  throw new DroverError("UNIMPLEMENTED", message, { reason: "UNSUPPORTED", metadata: { backend, capability } });
 }
 
 /** The limits as a backend enforces them: one that it cannot enforce is 0, so that no record claims it. */

@@ -45,6 +45,7 @@ export class DockerEngine implements ExecBackend {
     "network-off",
     "file-isolation",
     "process-one-apart",
+    "sessions",
   ]);
   readonly runtime: string;
   readonly #docker: Docker;

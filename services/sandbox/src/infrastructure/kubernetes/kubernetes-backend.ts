@@ -45,7 +45,13 @@ const heartbeatMs = 10_000;
 export class KubernetesBackend implements ExecBackend {
   readonly name = "kubernetes";
   readonly runtime: string;
-  readonly capabilities = new Set<Capability>(["memory-limit", "cpu-limit", "network-off", "file-isolation"]);
+  readonly capabilities = new Set<Capability>([
+    "memory-limit",
+    "cpu-limit",
+    "network-off",
+    "file-isolation",
+    "sessions",
+  ]);
   readonly #pods: Pods;
   readonly #options: KubernetesOptions;
   readonly #digests = new ImageDigests((image) => this.#look(image));
