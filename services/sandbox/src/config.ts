@@ -20,6 +20,8 @@ const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 const variables = {
   ...commonVariables(7702),
+  // Answers are made to fit into the least of it.
+  DROVER_MAX_MESSAGE_BYTES: env.bytes({ min: 4 * 1024 ** 2, max: 64 * 1024 ** 2, default: 4 * 1024 ** 2 }),
   DOCKER_HOST: env.text({
     default: "unix:///var/run/docker.sock",
     pattern: /^(?:unix:\/\/\/.+|tcp:\/\/[^/:]+:\d{1,5})$/,

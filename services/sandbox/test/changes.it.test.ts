@@ -116,3 +116,36 @@ test("a thousand levels of folders and more files than a workspace takes are ref
   expect(Object.values(skips(wide.seen)).join()).toMatch(/OVER_FILE_LIMIT|5000 files/);
   expect(wide.held).toEqual(["d/f"]);
 });
+
+test("nearly five thousand files with long paths: the answer, the record and lists stay small, the workspace has all", async () => {
+  const code = `
+import os
+folder = "/".join(c * 240 for c in "abc")
+os.makedirs(folder)
+for i in range(4900): open(f"{folder}/{i:04}", "w").close()
+os.symlink("gone", "z")`;
+  const { seen, workspaceId } = await changed("python", code);
+  const { execution } = seen;
+  expect(execution).toMatchObject({
+    verdict: Verdict.EXITED,
+    exitCode: 0,
+    workspaceVersionAfter: 2n,
+    changesTotal: 4901,
+  });
+  expect(execution.changesOmitted).toBe(4901 - execution.changes.length);
+  expect(execution.changes.length).toBeGreaterThan(200);
+  expect(skips(seen)).toEqual({ z: "SYMLINK" });
+  const { execution: found } = await sandbox.exec.getExecution({ key: { case: "id", value: execution.id } }, as());
+  expect(found?.changes).toEqual(execution.changes);
+  expect(found).toMatchObject({ changesTotal: 4901, changesOmitted: execution.changesOmitted });
+  const { executions } = await sandbox.exec.listExecutions({ pageSize: 500 }, as());
+  expect(executions.find(({ id }) => id === execution.id)).toMatchObject({
+    changes: [],
+    changesTotal: 4901,
+    changesOmitted: 4901,
+  });
+  const read = await sandbox.exec.read({ executionId: execution.id }, as());
+  expect(read.execution?.changesTotal).toBe(4901);
+  const { workspace } = await sandbox.workspaces.putFiles({ workspaceId }, as());
+  expect(workspace).toMatchObject({ fileCount: 4901 });
+});

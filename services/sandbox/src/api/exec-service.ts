@@ -15,7 +15,7 @@ import type { RunEvent } from "../application/live-run.ts";
 import type { RunProgram } from "../application/run-program.ts";
 import type { RunRequest } from "../application/run-request.ts";
 import type { Limits } from "../domain/limits.ts";
-import { executionMessage, limitsMessage } from "./execution-message.ts";
+import { executionMessage, limitsMessage, listedMessage } from "./execution-message.ts";
 import { millisecondsOf } from "./milliseconds.ts";
 
 /** What the handlers delegate to. */
@@ -46,7 +46,7 @@ export function execService(parts: ExecParts): ExecHandlers {
     },
     async listExecutions(request, context) {
       const { executions, nextPageToken } = await parts.executions.list(callerOf(context).tenant, request);
-      return { executions: executions.map(executionMessage), nextPageToken };
+      return { executions: executions.map(listedMessage), nextPageToken };
     },
     async listLanguages(_request, context) {
       const languages = await parts.engine.languages(context.signal);

@@ -1,5 +1,6 @@
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { type Duration, DurationSchema, timestampFromDate } from "@bufbuild/protobuf/wkt";
+import { headOf } from "@drover/kernel";
 import {
   type Execution as ExecutionMessage,
   ExecutionSchema,
@@ -9,7 +10,6 @@ import {
   type Limits as LimitsMessage,
   LimitsSchema,
   type OutputFacts as OutputFactsMessage,
-  OutputFactsSchema,
   Phase,
   type PhaseResult as PhaseResultMessage,
   PhaseResultSchema,
@@ -18,10 +18,12 @@ import {
   Verdict as VerdictMessage,
 } from "@drover/proto/sandbox/v1/exec";
 import type { ChangeOutcome } from "../domain/change-set.ts";
-import type { Execution, PhaseResult, PhaseTimes } from "../domain/execution.ts";
+import type { Execution, ExecutionResult, PhaseResult, PhaseTimes } from "../domain/execution.ts";
 import type { Limits } from "../domain/limits.ts";
+import { listedChanges } from "../domain/listed-changes.ts";
 import type { OutputFacts } from "../domain/output-cap.ts";
 import type { Verdict } from "../domain/verdict.ts";
+import { countsMessage, outputMessage, shareOf } from "./output-message.ts";
 
 const verdicts: Readonly<Record<Verdict, VerdictMessage>> = {
   EXITED: VerdictMessage.EXITED,
@@ -44,8 +46,52 @@ const changeKinds: Readonly<Record<ChangeOutcome["kind"], FileChange_Kind>> = {
   CONFLICT: FileChange_Kind.CONFLICT,
 };
 
-/** The execution as callers see it. */
+/** Bytes of one execution, so that an answer which carries it is no larger than 4 MiB. */
+export const executionBytes = 4 * 1024 ** 2 - 16 * 1024;
+/** Field numbers, lengths and counts of four streams, at the most. */
+const streamsAround = 256;
+const messageCharacters = 1000;
+
+/** The execution as callers see it, at most {@link executionBytes}: of too much output the middle is left out. */
 export function executionMessage(execution: Execution): ExecutionMessage {
+  const message = bareMessage(execution);
+  const { result } = execution;
+  if (result === undefined) return message;
+  const { compile } = result;
+  const streams = [result.stdout, result.stderr, ...(compile === undefined ? [] : [compile.stdout, compile.stderr])];
+  const most = shareOf(streams, executionBytes - streamsAround - toBinary(ExecutionSchema, message).length);
+  addOutput(message, result, (facts) => outputMessage(facts, most));
+  return message;
+}
+
+/** The execution in a list: output and changes are counted only. */
+export function listedMessage(execution: Execution): ExecutionMessage {
+  const message = outlineMessage(execution);
+  message.changes = [];
+  message.changesOmitted = message.changesTotal;
+  return message;
+}
+
+/** The execution with counts of its output only, beside the output itself. */
+export function outlineMessage(execution: Execution): ExecutionMessage {
+  const message = bareMessage(execution);
+  if (execution.result !== undefined) addOutput(message, execution.result, countsMessage);
+  return message;
+}
+
+function addOutput(
+  message: ExecutionMessage,
+  { stdout, stderr, compile }: ExecutionResult,
+  shown: (facts: OutputFacts) => OutputFactsMessage,
+): void {
+  message.stdout = shown(stdout);
+  message.stderr = shown(stderr);
+  if (compile === undefined || message.compile === undefined) return;
+  message.compile.stdout = shown(compile.stdout);
+  message.compile.stderr = shown(compile.stderr);
+}
+
+function bareMessage(execution: Execution): ExecutionMessage {
   const message = create(ExecutionSchema, {
     id: execution.id,
     callId: execution.callId,
@@ -85,20 +131,21 @@ function addResult(message: ExecutionMessage, { result }: Execution): void {
   if (outcome.exitCode !== undefined) message.exitCode = outcome.exitCode;
   message.signal = outcome.signal;
   message.killedBy = outcome.killedBy;
-  message.message = outcome.message;
+  message.message = headOf(outcome.message, messageCharacters);
   message.phase = outcome.phase === "compile" ? Phase.COMPILE : Phase.RUN;
   message.imageDigest = result.imageDigest ?? "";
   message.policyVersion = result.policyVersion ?? "";
   if (result.times !== undefined) message.phaseTimes = timesMessage(result.times);
   if (result.compile !== undefined) message.compile = phaseMessage(result.compile);
   message.oomSeen = result.oomSeen;
-  message.stdout = outputMessage(result.stdout);
-  message.stderr = outputMessage(result.stderr);
   message.wallTime = durationOf(usage.wallMs);
   message.cpuTime = durationOf(usage.cpuMs);
   message.peakMemoryBytes = BigInt(Math.round(usage.peakMemoryBytes));
   message.workspaceVersionAfter = BigInt(result.workspaceVersionAfter);
-  message.changes = result.changes.map(({ path, kind, size, reason }) =>
+  const { changes, changesOmitted } = listedChanges(result.changes, result.changesOmitted);
+  message.changesTotal = changes.length + changesOmitted;
+  message.changesOmitted = changesOmitted;
+  message.changes = changes.map(({ path, kind, size, reason }) =>
     create(FileChangeSchema, { path, kind: changeKinds[kind], sizeBytes: BigInt(size), skippedReason: reason }),
   );
 }
@@ -114,12 +161,10 @@ function timesMessage({ queue, start, inject, compile, run, collect }: PhaseTime
   });
 }
 
-function phaseMessage({ exitCode, signal, stdout, stderr, usage }: PhaseResult): PhaseResultMessage {
+function phaseMessage({ exitCode, signal, usage }: PhaseResult): PhaseResultMessage {
   return create(PhaseResultSchema, {
     ...(exitCode === undefined ? {} : { exitCode }),
     signal,
-    stdout: outputMessage(stdout),
-    stderr: outputMessage(stderr),
     wallTime: durationOf(usage.wallMs),
     cpuTime: durationOf(usage.cpuMs),
     peakMemoryBytes: BigInt(Math.round(usage.peakMemoryBytes)),
@@ -129,16 +174,6 @@ function phaseMessage({ exitCode, signal, stdout, stderr, usage }: PhaseResult):
 function stateOf(execution: Execution): ExecutionState {
   if (execution.result !== undefined) return ExecutionState.ENDED;
   return execution.startedAt === undefined ? ExecutionState.ACCEPTED : ExecutionState.RUNNING;
-}
-
-function outputMessage({ seen, head, tail, dropped }: OutputFacts): OutputFactsMessage {
-  return create(OutputFactsSchema, {
-    bytesSeen: BigInt(seen),
-    bytesKept: BigInt(head.length + tail.length),
-    head: new Uint8Array(head),
-    tail: new Uint8Array(tail),
-    bytesDropped: BigInt(dropped),
-  });
 }
 
 function durationOf(ms: number): Duration {

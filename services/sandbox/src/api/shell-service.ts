@@ -6,7 +6,7 @@ import { callerOf, traceOf } from "@drover/rpc";
 import type { ReadOutput } from "../application/read-output.ts";
 import type { ShellCommands } from "../application/shell-commands.ts";
 import type { OutputSlice } from "../domain/output-slice.ts";
-import { executionMessage } from "./execution-message.ts";
+import { executionMessage, outlineMessage } from "./execution-message.ts";
 import { millisecondsOf } from "./milliseconds.ts";
 
 /** What the handlers delegate to. */
@@ -40,11 +40,7 @@ export function shellService({ commands, output }: ShellParts): Handlers {
         untilEnded,
       };
       const { execution, stdout, stderr } = await output.read(callerOf(context).tenant, request, context.signal);
-      const told = executionMessage(execution);
-      for (const facts of [told.stdout, told.stderr]) {
-        if (facts !== undefined) Object.assign(facts, { head: new Uint8Array(), tail: new Uint8Array() });
-      }
-      return { execution: told, stdout: chunkMessage(stdout), stderr: chunkMessage(stderr) };
+      return { execution: outlineMessage(execution), stdout: chunkMessage(stdout), stderr: chunkMessage(stderr) };
     },
     writeInput({ executionId, data, offset, close }, context) {
       const request = { id: executionId, data, offset: Number(offset), close };

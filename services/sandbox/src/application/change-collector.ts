@@ -17,6 +17,8 @@ import type {
 export interface Collected {
   readonly workspaceVersionAfter: number;
   readonly changes: readonly ChangeOutcome[];
+  /** Further changes that are counted only, where the end was recorded before. */
+  readonly changesOmitted?: number;
 }
 
 /**

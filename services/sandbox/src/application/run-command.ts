@@ -1,6 +1,7 @@
 import type { TraceContext } from "@drover/tracing";
 import { type Execution, emptyResult } from "../domain/execution.ts";
 import type { Language } from "../domain/language.ts";
+import { listedChanges } from "../domain/listed-changes.ts";
 import { outcomeOf } from "../domain/verdict.ts";
 import type { Collected } from "./change-collector.ts";
 import type { CommandContainer } from "./command-container.ts";
@@ -81,6 +82,7 @@ async function drive(
         stderr,
         usage,
         ...collected,
+        ...listedChanges(collected.changes),
       };
       const { startedAt } = run;
       made.ended = { ...execution, ...(startedAt && { startedAt }), endedAt: parts.clock.now(), result };

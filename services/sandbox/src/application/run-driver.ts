@@ -3,6 +3,7 @@ import { attr, type Span, type TraceContext, type Tracer } from "@drover/tracing
 import type { FileEntry } from "../domain/change-set.ts";
 import { type Execution, type ExecutionResult, emptyResult, type PhaseResult } from "../domain/execution.ts";
 import type { Language } from "../domain/language.ts";
+import { listedChanges } from "../domain/listed-changes.ts";
 import { endedByItself, type Outcome, outcomeOf } from "../domain/verdict.ts";
 import type { Place } from "./admission.ts";
 import type { ChangeCollector, Collected } from "./change-collector.ts";
@@ -224,6 +225,7 @@ async function runProgram(
     stderr: ran.stderr,
     usage: ran.usage,
     ...collected,
+    ...listedChanges(collected.changes, collected.changesOmitted),
   });
   const endOf = (collected: Collected): Execution => {
     started.endedAt = parts.clock.now();

@@ -50,7 +50,10 @@ export interface ExecutionResult {
   readonly usage: Usage;
   /** 0 where nothing was committed. */
   readonly workspaceVersionAfter: number;
+  /** At most what listedChanges lists; none in a list of executions. */
   readonly changes: readonly ChangeOutcome[];
+  /** Further changes that are counted only. */
+  readonly changesOmitted?: number;
   readonly times?: PhaseTimes;
   /** Content address of the image that was there when the run began. */
   readonly imageDigest?: string;

@@ -369,7 +369,8 @@ export type ReadRequest = Message<"drover.sandbox.v1.ReadRequest"> & {
   maxBytes: number;
 
   /**
-   * RE2; only lines that match are shown. Positions count all bytes all the same.
+   * RE2, at most 1,000 characters; only lines that match are shown, whole ones, and where one is longer than
+   * max_bytes in pieces. Positions count all bytes all the same. A last line that is not whole waits for its end.
    *
    * @generated from field: string filter = 5;
    */
@@ -694,7 +695,7 @@ export const ListExecutionsRequestSchema: GenMessage<ListExecutionsRequest> = /*
   messageDesc(file_drover_sandbox_v1_exec_service, 19);
 
 /**
- * One page; output heads and tails are left out.
+ * One page; output heads and tails and changes are left out.
  *
  * @generated from message drover.sandbox.v1.ListExecutionsResponse
  */

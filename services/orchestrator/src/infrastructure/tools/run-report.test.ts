@@ -34,6 +34,17 @@ test("a good run: exit code, output and files", () => {
   expect(report.artifacts).toEqual(["/workspace/out.csv"]);
 });
 
+test("changes beyond two hundred lines are counted, those that the sandbox left out among them", () => {
+  const changes = Array.from({ length: 250 }, (_, i) => ({ path: `f${i}`, kind: FileChange_Kind.ADDED }));
+  const lines = (listed: typeof changes, changesOmitted: number) =>
+    runReport(create(ExecutionSchema, { changes: listed, changesOmitted }))
+      .text.split("\n")
+      .slice(-2);
+  expect(lines(changes, 4000)).toEqual(["added /workspace/f199 (0 bytes)", "and 4050 more"]);
+  expect(lines(changes.slice(0, 2), 3)).toEqual(["added /workspace/f1 (0 bytes)", "and 3 more"]);
+  expect(lines(changes.slice(0, 2), 0)[1]).toBe("added /workspace/f1 (0 bytes)");
+});
+
 test("a run that was ended says by what, and dropped output is counted between head and tail", () => {
   const report = runReport(
     create(ExecutionSchema, {

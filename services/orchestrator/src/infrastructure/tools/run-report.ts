@@ -62,12 +62,13 @@ const verbs = new Map<number, string>([
   [FileChange_Kind.CONFLICT, "CONFLICT, not kept"],
 ]);
 
-function changesOf({ changes }: Execution): string {
+function changesOf({ changes, changesOmitted }: Execution): string {
   if (changes.length === 0) return "";
   const lines = changes.slice(0, 200).map(({ kind, path, sizeBytes, skippedReason }) => {
     const why = skippedReason === "" ? "" : `: ${skippedReason}`;
     return `${verbs.get(kind) ?? "changed"} ${shownPath(path)} (${sizeBytes} bytes)${why}`;
   });
-  const more = changes.length > 200 ? [`and ${changes.length - 200} more`] : [];
+  const left = changes.length - lines.length + changesOmitted;
+  const more = left > 0 ? [`and ${left} more`] : [];
   return ["--- files", ...lines, ...more].join("\n");
 }

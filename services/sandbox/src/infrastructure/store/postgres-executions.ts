@@ -24,9 +24,20 @@ const listed = [
   "accepted_at",
   "started_at",
   "ended_at",
-  "result",
 ] as const satisfies readonly (keyof ExecutionRow)[];
-const whole = [...listed, "stdout_head", "stdout_tail", "stderr_head", "stderr_tail", "compile_output"] as const;
+const whole = [
+  ...listed,
+  "result",
+  "stdout_head",
+  "stdout_tail",
+  "stderr_head",
+  "stderr_tail",
+  "compile_output",
+] as const;
+
+/** The result with its changes counted: thousands of them for each row are no list. */
+const counted = sql<unknown>`(result - 'changes') || jsonb_build_object('changes', '[]'::jsonb, 'changesOmitted',
+  coalesce((result->>'changesOmitted')::int, 0) + coalesce(jsonb_array_length(result->'changes'), 0))`.as("result");
 
 /** How long a running execution belongs to its instance without a sign of life. */
 export const leaseSeconds = 30;
@@ -118,7 +129,10 @@ export class PostgresExecutions implements ExecutionStore {
     filter: { readonly taskId: string; readonly after: string | undefined; readonly limit: number },
   ): Promise<readonly Execution[]> {
     return await this.#db.withTenant(tenant, async (tx) => {
-      let query = tx.selectFrom("execution").select(listed).where("tenant_id", "=", tenant);
+      let query = tx
+        .selectFrom("execution")
+        .select([...listed, counted])
+        .where("tenant_id", "=", tenant);
       if (filter.taskId !== "") query = query.where("task_id", "=", filter.taskId);
       if (filter.after !== undefined) query = query.where("id", "<", filter.after);
       return (await query.orderBy("id", "desc").limit(filter.limit).execute()).map(executionOf);
