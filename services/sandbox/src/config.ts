@@ -73,6 +73,8 @@ const variables = {
   DROVER_SANDBOX_REAP_MS: env.milliseconds({ min: 100, max: 15_000, default: 10_000 }),
   DROVER_SANDBOX_RETENTION_DAYS: env.integer({ min: 1, max: 3650, default: 30 }),
   DROVER_SANDBOX_SESSIONS: env.integer({ min: 1, max: 1000, default: 16 }),
+  DROVER_SANDBOX_SESSIONS_PER_TENANT: env.integer({ min: 1, max: 1000 }).optional(),
+  DROVER_SANDBOX_SESSION_MEMORY_PER_TENANT: env.bytes({ min: 32 * 1024 ** 2 }).optional(),
   DROVER_SANDBOX_SESSION_IDLE_MS: env.milliseconds({ min: 100, max: 86_400_000, default: 600_000 }),
   DROVER_SANDBOX_SHELL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: 120_000 }),
   DROVER_SANDBOX_MAX_SHELL_MS: env.milliseconds({ min: 1, max: 3_600_000, default: 600_000 }),
@@ -156,10 +158,14 @@ export function admissionLimitsOf(config: Config): AdmissionLimits {
   };
 }
 
-/** How many sessions there may be, how long an idle one lives, and wall times of their commands. */
+/** How many sessions there may be, a tenant's share of them (half), how long an idle one lives, and wall times of their commands. */
 export function sessionsOf(config: Config): SessionSettings {
   return {
     most: config.DROVER_SANDBOX_SESSIONS,
+    share: {
+      sessions: config.DROVER_SANDBOX_SESSIONS_PER_TENANT ?? Math.ceil(config.DROVER_SANDBOX_SESSIONS / 2),
+      memoryBytes: config.DROVER_SANDBOX_SESSION_MEMORY_PER_TENANT ?? config.DROVER_SANDBOX_MEMORY_BUDGET / 2,
+    },
     idleMs: config.DROVER_SANDBOX_SESSION_IDLE_MS,
     commands: new Set(config.DROVER_SANDBOX_SHELL_COMMANDS.split(",").filter((name) => name !== "")),
     timeoutMs: config.DROVER_SANDBOX_SHELL_MS,

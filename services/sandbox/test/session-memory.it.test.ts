@@ -9,6 +9,7 @@ beforeAll(async () => {
   sandbox = await startUnderTest({
     DROVER_SANDBOX_MEMORY: `${128 << 20}`,
     DROVER_SANDBOX_MEMORY_BUDGET: `${256 << 20}`,
+    DROVER_SANDBOX_SESSION_MEMORY_PER_TENANT: `${256 << 20}`,
     DROVER_SANDBOX_POOL_MAX: "0",
   });
 });

@@ -1,6 +1,7 @@
 import { type Clock, DroverError, newId } from "@drover/kernel";
 import { type Execution, emptyResult } from "../domain/execution.ts";
 import { imageOf, languageNamed } from "../domain/language.ts";
+import { reachedLimit, type SessionShare } from "../domain/session-share.ts";
 import { outcomeOf } from "../domain/verdict.ts";
 import { LiveRun } from "./live-run.ts";
 import type { LiveRuns } from "./live-runs.ts";
@@ -25,6 +26,8 @@ export type SessionsParts = Omit<RunParts, keyof DriverParts> &
 /** How many sessions there may be and how long they live. */
 export interface SessionSettings extends ShellLimits {
   readonly most: number;
+  /** Of them, and of the memory, what one tenant may have. */
+  readonly share: SessionShare;
   readonly idleMs: number;
 }
 
@@ -41,6 +44,8 @@ export class Sessions implements AsyncDisposable {
   readonly #ends = new Set<Promise<void>>();
   /** Those that have a container, also while it goes. */
   readonly #here = new Set<Session>();
+  /** Sessions and memory of each tenant, from before the start of a container until it is gone. */
+  readonly #used = new Map<string, SessionShare>();
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
@@ -49,7 +54,7 @@ export class Sessions implements AsyncDisposable {
 
   /**
    * The task's session, started where there is none and counted as used until {@link leave}. RESOURCE_EXHAUSTED
-   * with a time to wait where there is no room for another one and none is idle.
+   * with a time to wait where there is no room for another one, or the tenant has its share, and none is idle.
    */
   async of(tenant: string, taskId: string, workspaceId: string): Promise<Session> {
     const key = `${tenant}/${taskId}/${workspaceId}`;
@@ -66,7 +71,7 @@ export class Sessions implements AsyncDisposable {
       return await this.of(tenant, taskId, workspaceId);
     }
     if (this.#open.size >= this.#parts.sessions.most) {
-      await this.#roomOrRefusal(`${this.#open.size} sessions are open`);
+      await this.#roomOrRefusal(`${this.#open.size} sessions are open`, "DROVER_SANDBOX_SESSIONS");
       return await this.of(tenant, taskId, workspaceId);
     }
     const opening = this.#start(tenant, taskId, workspaceId, () => {
@@ -117,37 +122,63 @@ export class Sessions implements AsyncDisposable {
     await Promise.all(this.#ends);
   }
 
-  /** Resolves when a session that goes, or the one that was idle longest, is gone; undefined where there is none. */
-  #makeRoom(): Promise<void> | undefined {
-    const going = [...this.#here].filter(({ run }) => run.cancelSignal.aborted);
+  /** Resolves when a session that goes, or the one that was idle longest, is gone; undefined where there is none, of the tenant where one is named. */
+  #makeRoom(tenant?: string): Promise<void> | undefined {
+    const here = [...this.#here].filter(({ run }) => tenant === undefined || run.execution.tenant === tenant);
+    const going = here.filter(({ run }) => run.cancelSignal.aborted);
     if (going.length > 0) return Promise.race(going.map(({ ended }) => ended));
-    const [oldest] = [...this.#here].filter(({ users }) => users === 0).sort((a, b) => a.lastUsedMs - b.lastUsedMs);
+    const [oldest] = here.filter(({ users }) => users === 0).sort((a, b) => a.lastUsedMs - b.lastUsedMs);
     oldest?.run.cancel("operator");
     return oldest?.ended;
   }
 
-  async #roomOrRefusal(full: string): Promise<void> {
-    const room = this.#makeRoom();
+  async #roomOrRefusal(full: string, limit: string, tenant?: string): Promise<void> {
+    const room = this.#makeRoom(tenant);
     if (room !== undefined) return await room;
-    const message = `${full} and none is idle; try again later.`;
-    throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "TOO_MANY_SESSIONS", retryAfterMs: 5000 });
+    const message = `${full} (${limit}) and none is idle; try again later.`;
+    const options = { reason: "TOO_MANY_SESSIONS", retryAfterMs: 5000, metadata: { limit } };
+    throw new DroverError("RESOURCE_EXHAUSTED", message, options);
   }
 
-  /** Takes the memory of a session; gives what gives it back. */
-  async #memory(): Promise<() => void> {
-    const { admission, policy } = this.#parts;
+  /** Takes the place of a session within its tenant's share, and its memory; gives what gives both back. */
+  async #place(tenant: string): Promise<() => void> {
+    const { admission, policy, sessions } = this.#parts;
+    const { memoryBytes } = policy.defaults;
     for (;;) {
-      const giveBack = admission.hold(policy.defaults.memoryBytes);
-      if (giveBack !== undefined) return giveBack;
-      await this.#roomOrRefusal(`${this.#here.size} sessions and the runs beside them use the memory there is`);
+      const reached = reachedLimit(this.#usedBy(tenant), memoryBytes, sessions.share);
+      if (reached !== undefined) {
+        await this.#roomOrRefusal(reached.full, reached.limit, tenant);
+        continue;
+      }
+      const giveBack = admission.hold(memoryBytes);
+      if (giveBack !== undefined) return this.#counted(tenant, memoryBytes, giveBack);
+      const full = `${this.#here.size} sessions and the runs beside them use the memory there is`;
+      await this.#roomOrRefusal(full, "DROVER_SANDBOX_MEMORY_BUDGET");
     }
+  }
+
+  #usedBy(tenant: string): SessionShare {
+    return this.#used.get(tenant) ?? { sessions: 0, memoryBytes: 0 };
+  }
+
+  #counted(tenant: string, bytes: number, giveBack: () => void): () => void {
+    const add = (sign: 1 | -1) => {
+      const { sessions, memoryBytes } = this.#usedBy(tenant);
+      if (sessions + sign === 0) this.#used.delete(tenant);
+      else this.#used.set(tenant, { sessions: sessions + sign, memoryBytes: memoryBytes + sign * bytes });
+    };
+    add(1);
+    return () => {
+      add(-1);
+      giveBack();
+    };
   }
 
   async #start(tenant: string, taskId: string, workspaceId: string, forget: () => void): Promise<Session> {
     const share = await this.#parts.owners.take(tenant, taskId);
     if (share.kind === "there") throw sessionMoved();
     try {
-      const giveBack = await this.#memory();
+      const giveBack = await this.#place(tenant);
       try {
         return await this.#startIn(tenant, taskId, workspaceId, share, forget, giveBack);
       } catch (error) {
