@@ -12,6 +12,7 @@ export const frameTypes = {
   resume: 0x23,
   input: 0x24,
   inputClose: 0x25,
+  settle: 0x26,
   ready: 0x81,
   started: 0x82,
   stdout: 0x83,
@@ -25,6 +26,8 @@ export const frameTypes = {
   taggedStdout: 0xa1,
   taggedStderr: 0xa2,
   inputAck: 0xa3,
+  refused: 0xa4,
+  settled: 0xa5,
 } as const;
 
 const headerBytes = 5;

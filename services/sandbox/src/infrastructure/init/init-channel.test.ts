@@ -106,3 +106,20 @@ test("output is the same however it is cut into chunks, and no frame after it is
 test("a frame of absurd size is refused before it is waited for", () => {
   expect(() => new FrameParser().push(Buffer.from([types.stdout, 0xff, 0xff, 0xff, 0xff]))).toThrow(/4294967295/);
 });
+
+test("files of a session yield: which were refused is told when all are settled, once", async () => {
+  const { channel, say, sent } = connect();
+  const file = { content: Buffer.from("x"), executable: false, ephemeral: false };
+  await channel.session.putFile({ path: "d/f", ...file });
+  await channel.putFile({ path: "e", ...file });
+  expect(sent(types.file).map(({ payload }) => JSON.parse(payload.toString()))).toMatchObject([
+    { path: "d/f", yields: true },
+    { path: "e", yields: false },
+  ]);
+  await say(types.refused, { path: "d/f", reason: "IN_THE_WAY" });
+  for (const paths of [["d/f"], []]) {
+    const settled = channel.session.settle();
+    await channel.receive(encodeFrame(types.settled, Buffer.alloc(0)));
+    expect([...(await settled).keys()]).toEqual(paths);
+  }
+});

@@ -12,7 +12,7 @@ import { inTurn } from "../in-turn.ts";
 import { ChangeReader } from "./change-reader.ts";
 import { encodeControl, encodeFrame, type Frame, FrameParser, frameTypes } from "./frame.ts";
 import { InitSession } from "./init-session.ts";
-import { faultReport, programReport } from "./reports.ts";
+import { faultReport, programReport, refusedReport } from "./reports.ts";
 import { StdinFeed } from "./stdin-feed.ts";
 
 const chunkBytes = 32 * 1024;
@@ -36,6 +36,7 @@ export class InitChannel {
   readonly #commands = new InitSession((bytes) => void this.#send(bytes), this.#lost.promise);
   #receiver: Receiver = () => undefined;
   #isLost = false;
+  #refused = new Map<string, string>();
 
   constructor(socket: Duplex) {
     this.#socket = socket;
@@ -66,9 +67,14 @@ export class InitChannel {
     this.#lost.reject(new DroverError("UNAVAILABLE", message, { reason, cause }));
   }
 
+  /** A file that cannot be put ends every conversation (reason BAD_FILE or WORKSPACE_FULL). */
   async putFile(file: ContainerFile): Promise<void> {
-    const { path, content, executable, ephemeral } = file;
-    await this.#write(encodeControl(frameTypes.file, { path, size: content.length, exec: executable, ephemeral }));
+    await this.#put(file, false);
+  }
+
+  async #put({ path, content, executable, ephemeral }: ContainerFile, yields: boolean): Promise<void> {
+    const header = { path, size: content.length, exec: executable, ephemeral, yields };
+    await this.#write(encodeControl(frameTypes.file, header));
     for (let at = 0; at < content.length; at += chunkBytes) {
       await this.#write(encodeFrame(frameTypes.fileData, content.subarray(at, at + chunkBytes)));
     }
@@ -79,6 +85,8 @@ export class InitChannel {
     return {
       start: (command) => this.#commands.start(command),
       pause: (paused) => void this.#send(encodeFrame(paused ? frameTypes.pause : frameTypes.resume, new Uint8Array())),
+      putFile: (file) => this.#put(file, true),
+      settle: () => this.#settle(),
       deleteFile: (path) => this.#write(encodeControl(frameTypes.delete, { path })),
     };
   }
@@ -144,11 +152,25 @@ export class InitChannel {
     if (frame.type === frameTypes.fault) {
       const { reason, message } = faultReport(frame.payload);
       this.lose(`Process 1 refused a request: ${reason}.`, reason, new Error(message));
+    } else if (frame.type === frameTypes.refused) {
+      const { path, reason } = refusedReport(frame.payload);
+      this.#refused.set(path, reason);
     } else if (frame.type === frameTypes.ready) {
       this.#ready.resolve();
     } else if (!this.#commands.take(frame)) {
       return this.#receiver(frame);
     }
+  }
+
+  async #settle(): Promise<ReadonlyMap<string, string>> {
+    const end = this.#conversation<void>((done) => (frame) => {
+      if (frame.type === frameTypes.settled) done.resolve();
+    });
+    this.#send(encodeFrame(frameTypes.settle, new Uint8Array()));
+    await end;
+    const refused = this.#refused;
+    this.#refused = new Map();
+    return refused;
   }
 
   async #conversation<T>(begin: (done: PromiseWithResolvers<T>) => Receiver): Promise<T> {

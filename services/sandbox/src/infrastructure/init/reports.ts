@@ -49,6 +49,19 @@ export function faultReport(payload: Buffer): { readonly reason: string; readonl
   return { reason: text(fault.reason), message: text(fault.message) };
 }
 
+/** Why process 1 left a file out, in words. */
+const refusals: Readonly<Record<string, string>> = {
+  NO_ROOM: "there is no room for it in the session's container",
+  FORBIDDEN: "a command took away the permission to write there",
+  IN_THE_WAY: "what a command left there is in its way",
+};
+
+/** The REFUSED payload: which file was left out, and why in words. */
+export function refusedReport(payload: Buffer): { readonly path: string; readonly reason: string } {
+  const refused = record(payload);
+  return { path: text(refused.path), reason: refusals[text(refused.reason)] ?? "it cannot be put there" };
+}
+
 function exitOf(report: Record<string, unknown>): Pick<ProgramReport, "exit"> {
   if (typeof report.code === "number") return { exit: { code: report.code & 0xff } };
   if (typeof report.signal === "number") return { exit: { signal: natural(report.signal) } };
