@@ -1,10 +1,11 @@
 import { systemClock as clock, newId } from "@drover/kernel";
 import { freshDatabase } from "@drover/testkit";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ChangeBook } from "../src/application/change-book.ts";
 import { ChangeCollector } from "../src/application/change-collector.ts";
 import { LiveRun } from "../src/application/live-run.ts";
 import type { Container, SessionFace } from "../src/application/ports.ts";
-import { type ChangeBook, Session } from "../src/application/session.ts";
+import { Session } from "../src/application/session.ts";
 import { type Execution, emptyResult } from "../src/domain/execution.ts";
 import { defaultLimitPolicy } from "../src/domain/limits.ts";
 import { outcomeOf } from "../src/domain/verdict.ts";
@@ -61,7 +62,7 @@ async function endedCommand() {
   if (taken.kind !== "here") throw new Error("The task is another's.");
   const owned = { epoch: taken.epoch, lost: new AbortController().signal };
   const session = new Session(run, container, face, owned, { workspaces: dying.workspaces, collector, space, clock });
-  const book: ChangeBook = new Map();
+  const book = new ChangeBook();
   session.books.add(book);
   const exited = outcomeOf({ killedBy: "", oomSeen: false, wallLimitMs: 0, exit: { code: 0 } });
   const end = () =>

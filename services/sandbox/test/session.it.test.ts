@@ -59,11 +59,13 @@ test("commands share one container and the workspace follows them", async () => 
   );
   expect(first).toMatchObject({ out: "one\n/workspace\n", err: "err\n" });
   expect(first.execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 3, state: ExecutionState.ENDED });
+  expect(first.execution).toMatchObject({ workspaceVersionBefore: 1n, workspaceVersionAfter: 2n });
   expect(first.execution?.changes).toMatchObject([{ path: "in.txt", kind: FileChange_Kind.MODIFIED }]);
   expect(await contentOf(workspaceId, "in.txt")).toBe("one\ntwo\n");
   await put(workspaceId, { "in.txt": "three\n", "new/file": "x" });
   const second = await shell(task, workspaceId, "cat in.txt new/file /tmp/kept; rm in.txt");
   expect(second.out).toBe("three\nxprivate\n");
+  expect(second.execution).toMatchObject({ workspaceVersionBefore: 3n, workspaceVersionAfter: 4n });
   await expect(contentOf(workspaceId, "in.txt")).rejects.toMatchObject({ code: "NOT_FOUND" });
   expect(await sandbox.containers()).toHaveLength(1);
   const other = await shell(newId(), await newWorkspace(), "ls -A; ls /tmp");
@@ -105,8 +107,27 @@ test("a background command is read by position, commits at each read, takes inpu
   for (let kill = 0; kill < 2; kill++) {
     const { execution } = await sandbox.exec.signal({ executionId: id }, as());
     expect(execution).toMatchObject({ verdict: Verdict.CANCELLED, killedBy: "cancel" });
+    // Committed by a read, not by its end.
+    const { version } = await sandbox.workspaces.getFiles({ workspaceId }, as());
+    expect(execution).toMatchObject({ workspaceVersionBefore: 0n, workspaceVersionAfter: version });
+    expect(version).toBeGreaterThan(0n);
   }
   expect((await read(id, { stdoutOffset: 6n })).out).toBe("got a\ngot b\n");
+});
+
+test("input behind its end is refused, the call that ended it may come again", async () => {
+  const id = await start(newId(), await newWorkspace(), "cat; sleep 30", { background: true });
+  const last = { executionId: id, data: Buffer.from("all\n"), close: true };
+  for (let time = 0; time < 2; time++) {
+    expect(await sandbox.exec.writeInput(last, as())).toMatchObject({ bytesWritten: 4n });
+  }
+  const more = { executionId: id, data: Buffer.from("more"), offset: 4n };
+  await expect(sandbox.exec.writeInput(more, as())).rejects.toMatchObject({
+    code: "FAILED_PRECONDITION",
+    reason: "INPUT_CLOSED",
+  });
+  expect((await read(id, { wait: seconds(10) })).out).toBe("all\n");
+  await sandbox.exec.signal({ executionId: id }, as());
 });
 
 test("what a command and another call changed both is a conflict that names the file", async () => {
@@ -140,6 +161,8 @@ test("the same call id is one command; another body is refused", async () => {
   const call = { callId: newId(), taskId: newId(), workspaceId, command: "echo x >>once; sleep 1" };
   const [a, b] = await Promise.all([sandbox.exec.start(call, as()), sandbox.exec.start(call, as())]);
   expect(a.execution?.id).toBe(b.execution?.id);
+  // The second one waits for what the first one is told: the command runs.
+  for (const { execution } of [a, b]) expect(execution?.state).toBe(ExecutionState.RUNNING);
   await read(a.execution?.id ?? "", { untilEnded: true, wait: seconds(20) });
   expect(await contentOf(workspaceId, "once")).toBe("x\n");
   await expect(sandbox.exec.start({ ...call, command: "echo" }, as())).rejects.toMatchObject({
@@ -189,7 +212,7 @@ test("a session whose container is lost loses its commands, not its files", asyn
 });
 
 test("what cannot be a command is refused with its fields", async () => {
-  const bad = { callId: "x", taskId: "", workspaceId: "w", command: "a\0b", environment: { "1": "x" } };
+  const bad = { callId: "x", taskId: "", workspaceId: "w", command: "", environment: { "1": "x" } };
   await expect(sandbox.exec.start(bad, as())).rejects.toMatchObject({
     code: "INVALID_ARGUMENT",
     message: expect.stringMatching(/call_id.*task_id.*workspace_id.*command.*environment/s),

@@ -25,7 +25,7 @@ export function shellService({ commands, output }: ShellParts): Handlers {
       const caller = { tenant: callerOf(context).tenant, trace: traceOf(context) };
       const timeoutMs = millisecondsOf("timeout", message.timeout);
       const request = { callId, taskId, workspaceId, command, environment, timeoutMs, background, allowedCommands };
-      const { execution, existing } = await commands.start(caller, request);
+      const { execution, existing } = await commands.start(caller, request, context.signal);
       return { execution: executionMessage(execution), existing };
     },
     async read(message, context) {

@@ -3,9 +3,6 @@ import type { Change, ChangeOutcome, FileEntry, Manifest } from "../domain/chang
 import type { Execution, OutputStream } from "../domain/execution.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { Phase } from "../domain/verdict.ts";
-import type { SessionFace } from "./session-face.ts";
-
-export type { CommandRequest, RunningCommand, SessionFace } from "./session-face.ts";
 
 /** A file on its way into a container. */
 export interface ContainerFile {
@@ -98,6 +95,29 @@ export interface Container extends AsyncDisposable {
   sawOutOfMemory(): Promise<boolean>;
 }
 
+/** A command as {@link ProgramRequest}; its input comes later. */
+export type CommandRequest = Omit<ProgramRequest, "stdin" | "phase">;
+
+/** A command that runs beside others in one container. */
+export interface RunningCommand {
+  /** Resolves when it and all it left behind are gone; rejects where the container was lost. */
+  readonly ended: Promise<ProgramReport>;
+  /** Queues input; RESOURCE_EXHAUSTED where the command does not take what came before. */
+  write(bytes: Uint8Array): void;
+  closeInput(): void;
+  /** SIGKILL reaches all its processes, any other signal its process group. Harmless after the end. */
+  signal(number: number): void;
+}
+
+/** What a container of a session can do beside {@link Container}. */
+export interface SessionFace {
+  start(command: CommandRequest): RunningCommand;
+  /** Makes every process stand still, so that files move in and out, or go on. */
+  pause(paused: boolean): void;
+  /** Removes a file that the workspace does not have; one that is gone is no error. */
+  deleteFile(path: string): Promise<void>;
+}
+
 /** Whether containers can be started now. */
 export interface EngineHealth {
   readonly ready: boolean;
@@ -156,13 +176,14 @@ export interface ExecutionStore {
   accept(execution: Execution, bodyHash: string, callMadeAt: number | undefined): Promise<Acceptance>;
   /** Takes an acceptance back: nothing ran and the same call may come again. */
   withdraw(tenant: string, id: string): Promise<void>;
-  started(tenant: string, id: string, at: Date): Promise<void>;
+  /** `version` is what it sees of its workspace, where that was not known when it was accepted. */
+  started(tenant: string, id: string, at: Date, version?: number): Promise<void>;
   /** Records which container it runs in, also after this process. */
   gotContainer(tenant: string, id: string, containerId: string): Promise<void>;
   /** Records the end. An execution that has ended keeps its first result. */
   finish(execution: Execution): Promise<void>;
   find(tenant: string, key: { readonly id: string } | { readonly callId: string }): Promise<Execution | undefined>;
-  /** Newest first, without output. `after` is the id of the last one seen. */
+  /** Newest first, without output; changes are counted only. `after` is the id of the last one seen. */
   list(
     tenant: string,
     filter: { readonly taskId: string; readonly after: string | undefined; readonly limit: number },

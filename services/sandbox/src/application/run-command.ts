@@ -3,12 +3,13 @@ import { type Execution, emptyResult } from "../domain/execution.ts";
 import type { Language } from "../domain/language.ts";
 import { listedChanges } from "../domain/listed-changes.ts";
 import { outcomeOf } from "../domain/verdict.ts";
+import { ChangeBook } from "./change-book.ts";
 import type { Collected } from "./change-collector.ts";
 import type { CommandContainer } from "./command-container.ts";
 import type { LiveRun } from "./live-run.ts";
 import type { RunPlan } from "./run-driver.ts";
 import { runPhase } from "./run-phase.ts";
-import type { ChangeBook, CommandEnd, Session } from "./session.ts";
+import type { CommandEnd, Session } from "./session.ts";
 import type { SessionsParts } from "./sessions.ts";
 import type { ShellRequest } from "./shell-request.ts";
 
@@ -19,6 +20,8 @@ export interface CommandPlace {
   readonly trace: TraceContext | undefined;
   readonly session: Session;
   readonly container: CommandContainer;
+  /** The workspace's version that the command sees. */
+  readonly version: number;
   readonly onStarted: (at: Date) => void;
 }
 
@@ -37,7 +40,7 @@ const shell: Language = {
  */
 export async function runCommand(parts: SessionsParts, place: CommandPlace): Promise<Execution> {
   const { run, session } = place;
-  const book: ChangeBook = new Map();
+  const book = new ChangeBook();
   session.books.add(book);
   // A cancel of the task ends the container, and with it the command.
   const end = () => run.cancel(session.run.cancelSignal.reason === "daemon" ? "daemon" : "cancel");
@@ -46,7 +49,7 @@ export async function runCommand(parts: SessionsParts, place: CommandPlace): Pro
     const made = await drive(parts, place, book);
     await session.sync(made).catch(() => undefined);
     if (!session.container.alive) session.run.cancel("daemon");
-    return made.ended ?? made.endOf({ workspaceVersionAfter: 0, changes: [...book.values()] });
+    return made.ended ?? made.endOf({ workspaceVersionAfter: book.version, changes: book.outcomes });
   } finally {
     session.run.cancelSignal.removeEventListener("abort", end);
     session.books.delete(book);
@@ -85,7 +88,8 @@ async function drive(
         ...listedChanges(collected.changes),
       };
       const { startedAt } = run;
-      made.ended = { ...execution, ...(startedAt && { startedAt }), endedAt: parts.clock.now(), result };
+      const seen = { ...execution, workspaceVersionBefore: place.version };
+      made.ended = { ...seen, ...(startedAt && { startedAt }), endedAt: parts.clock.now(), result };
       return made.ended;
     },
   };

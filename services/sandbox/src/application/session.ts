@@ -1,8 +1,8 @@
 import { type Clock, DroverError } from "@drover/kernel";
-import { type Change, type ChangeOutcome, pathOf } from "../domain/change-set.ts";
+import { type Change, type ChangeOutcome, type FileEntry, pathOf } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
+import type { ChangeBook } from "./change-book.ts";
 import type { ChangeCollector, Collected } from "./change-collector.ts";
-import { ContainerFiles } from "./container-files.ts";
 import type { LiveRun } from "./live-run.ts";
 import { patiently } from "./patiently.ts";
 import type { Commit, CommitOptions, Container, SessionFace, WorkspaceLimits, WorkspaceStore } from "./ports.ts";
@@ -15,9 +15,6 @@ export interface SessionParts {
   readonly space: WorkspaceLimits;
   readonly clock: Clock;
 }
-
-/** A running command as its session sees it: paths that changed while it ran, with what became of them. */
-export type ChangeBook = Map<string, ChangeOutcome>;
 
 /** The end of a command, from what was committed while it ran; see {@link Session.sync}. */
 export interface CommandEnd {
@@ -43,10 +40,10 @@ export class Session {
   ended: Promise<void> = Promise.resolve();
   readonly #parts: SessionParts;
   readonly #epoch: number;
-  readonly #files = new ContainerFiles();
+  /** What the container holds of the workspace, and as of which version. */
+  readonly #here = new Map<string, FileEntry>();
   /** Collected and not committed yet, because the workspace was full or away. */
   readonly #pending = new Map<string, Change>();
-  /** Of the workspace, that the files in the container are of. */
   #version = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -66,6 +63,11 @@ export class Session {
     this.face = face;
     this.#parts = parts;
     this.lastUsedMs = parts.clock.monotonicMs();
+  }
+
+  /** The workspace's version that the container has. */
+  get version(): number {
+    return this.#version;
   }
 
   /**
@@ -93,17 +95,16 @@ export class Session {
     const changes: Change[] = [];
     const skipped: ChangeOutcome[] = [];
     await this.#parts.collector.collect(tenant, this.container, this.run.cancelSignal, changes, skipped);
-    const told = [...this.#files.outcomes, ...skipped];
     for (const change of changes) {
-      const conflict = this.#files.changed(change);
-      if (conflict === undefined) this.#pending.set(pathOf(change), change);
-      else told.push(conflict);
+      this.#pending.set(pathOf(change), change);
+      if (change.kind === "put") this.#here.set(change.file.path, change.file);
+      else this.#here.delete(change.path);
     }
-    const outcomes = [...told, ...(this.#pending.size === 0 ? [] : await this.#write(end, told))];
-    for (const book of this.books) note(book, outcomes);
+    const { outcomes, version } = this.#pending.size === 0 ? nothing : await this.#write(end, skipped);
+    for (const book of this.books) book.note([...skipped, ...outcomes], version);
   }
 
-  async #write(end: CommandEnd | undefined, told: readonly ChangeOutcome[]): Promise<readonly ChangeOutcome[]> {
+  async #write(end: CommandEnd | undefined, skipped: readonly ChangeOutcome[]): Promise<Written> {
     const { workspaces, clock, space } = this.#parts;
     const { tenant, workspaceId, taskId, id } = this.run.execution;
     const key = end?.id ?? "";
@@ -114,35 +115,54 @@ export class Session {
       bodyHash: key,
       limits: space,
       under: { id, taskId, epoch: this.#epoch },
-      ...(end && { ends: (commit) => endOf(end, commit, told) }),
+      ...(end && { ends: (commit) => endOf(end, commit, skipped) }),
     };
     try {
       const changes = [...this.#pending.values()];
-      const { outcomes } = await patiently(clock, () => workspaces.commit(tenant, workspaceId, changes, options));
+      const made = await patiently(clock, () => workspaces.commit(tenant, workspaceId, changes, options));
       this.#pending.clear();
-      return outcomes;
+      return { outcomes: made.outcomes, version: made.workspace.version };
     } catch (error) {
       const failure = DroverError.from(error);
       if (failure.reason === "RUN_OVER") this.run.cancel("daemon");
-      return [...this.#pending.keys()].map((path) => ({ path, kind: "SKIPPED", size: 0, reason: failure.message }));
+      const { message: reason } = failure;
+      return {
+        outcomes: [...this.#pending.keys()].map((path) => ({ path, kind: "SKIPPED", size: 0, reason })),
+        version: 0,
+      };
     }
   }
 
   async #bringIn(): Promise<void> {
     const { tenant, workspaceId } = this.run.execution;
     const { workspace, files } = await this.#parts.workspaces.read(tenant, workspaceId);
-    await this.#files.bringIn(tenant, files, this.#parts.workspaces, this.face);
+    for (const path of [...this.#here.keys()]) {
+      if (files.has(path)) continue;
+      await this.face.deleteFile(path);
+      this.#here.delete(path);
+    }
+    const wanted = [...files.values()].filter((file) => {
+      const present = this.#here.get(file.path);
+      return present?.sha256 !== file.sha256 || present.executable !== file.executable;
+    });
+    for await (const { file, content } of this.#parts.workspaces.contents(tenant, wanted)) {
+      await this.container.putFile({ path: file.path, content, executable: file.executable, ephemeral: false });
+      this.#here.set(file.path, file);
+    }
     this.#version = workspace.version;
   }
 }
 
-function endOf({ book, endOf: made }: CommandEnd, commit: Commit, told: readonly ChangeOutcome[]): Execution {
-  const seen = new Map(book);
-  note(seen, [...told, ...commit.outcomes]);
-  const written = commit.outcomes.some(({ kind }) => kind !== "CONFLICT");
-  return made({ workspaceVersionAfter: written ? commit.workspace.version : 0, changes: [...seen.values()] });
+/** What a commit came to, and the version that the workspace has then. */
+interface Written {
+  readonly outcomes: readonly ChangeOutcome[];
+  readonly version: number;
 }
 
-function note(book: ChangeBook, outcomes: readonly ChangeOutcome[]): void {
-  for (const outcome of outcomes) book.set(outcome.path, outcome);
+const nothing: Written = { outcomes: [], version: 0 };
+
+function endOf({ book, endOf: made }: CommandEnd, commit: Commit, skipped: readonly ChangeOutcome[]): Execution {
+  const seen = book.copy();
+  seen.note([...skipped, ...commit.outcomes], commit.workspace.version);
+  return made({ workspaceVersionAfter: seen.version, changes: seen.outcomes });
 }

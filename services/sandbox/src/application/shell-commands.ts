@@ -21,15 +21,20 @@ export interface LiveCommand {
   readonly container: CommandContainer;
   readonly background: boolean;
   written: number;
+  /** Its input was closed behind what was written. */
+  closed: boolean;
 }
 
 const mostCommands = 16;
+const pollMs = 100;
 
 /** Runs shell commands in the session containers of their tasks. */
 export class ShellCommands {
   readonly #parts: SessionsParts;
   readonly #sessions: Sessions;
   readonly #live = new Map<string, LiveCommand>();
+  /** What those are told that ask for a command which does not run yet. */
+  readonly #starting = new Map<string, Promise<Execution>>();
 
   constructor(parts: SessionsParts, sessions: Sessions) {
     this.#parts = parts;
@@ -43,7 +48,11 @@ export class ShellCommands {
   }
 
   /** Resolves when the command runs, or is known to run or to be over already. */
-  async start(caller: ShellCaller, request: ShellRequest): Promise<{ execution: Execution; existing: boolean }> {
+  async start(
+    caller: ShellCaller,
+    request: ShellRequest,
+    signal: AbortSignal,
+  ): Promise<{ execution: Execution; existing: boolean }> {
     const wallMs = checkShellRequest(request, this.#parts.sessions);
     const { engine, live, executions, workspaces, digest } = this.#parts;
     checkSessions(engine.name, engine.capabilities);
@@ -59,15 +68,31 @@ export class ShellCommands {
     const accepted = await executions.accept(execution, bodyHash, callMadeAt(request.callId));
     if (accepted.kind === "cancelled") return { execution: accepted.execution, existing: true };
     if (accepted.kind === "existing") {
-      if (accepted.sameBody) return { execution: accepted.execution, existing: true };
+      if (accepted.sameBody) return { execution: await this.#begun(accepted.execution, signal), existing: true };
       const message = "call_id was used for another run already.";
       throw new DroverError("ALREADY_EXISTS", message, { reason: "CALL_ID_REUSED" });
     }
     const run = new LiveRun(execution);
     const running = Promise.withResolvers<Execution>();
-    running.promise.catch(() => undefined);
+    this.#starting.set(execution.id, running.promise);
+    running.promise.catch(() => undefined).finally(() => this.#starting.delete(execution.id));
     live.add(run, this.#drive(run, caller, request, running));
     return { execution: await running.promise, existing: false };
+  }
+
+  /** What the call that came first is told: its command runs, or is over, or could not be started. */
+  async #begun(execution: Execution, signal: AbortSignal): Promise<Execution> {
+    const { tenant, id } = execution;
+    for (let found: Execution | undefined = execution; ; found = await this.#parts.executions.find(tenant, { id })) {
+      if (found === undefined) {
+        throw new DroverError("ABORTED", "The command could not be started; send the call again.");
+      }
+      const startedAt = found.startedAt ?? this.#parts.live.byId(tenant, id)?.startedAt;
+      if (found.result !== undefined || startedAt !== undefined) return { ...found, ...(startedAt && { startedAt }) };
+      const starting = this.#starting.get(id);
+      if (starting !== undefined) return await starting;
+      await this.#parts.clock.sleep(pollMs, signal);
+    }
   }
 
   /** Ends the task's sessions; see {@link Sessions.end}. */
@@ -82,14 +107,21 @@ export class ShellCommands {
     const live = this.find(tenant, request.id);
     const command = live?.container.command;
     if (live === undefined || command === undefined) throw notFound("running command", request.id);
-    if (request.offset < 0 || request.offset > live.written) {
+    if (request.offset < 0) throw invalidField("offset", String(request.offset), "0 or more");
+    if (request.offset > live.written) {
       const message = `offset is ${request.offset}; ${live.written} bytes were written.`;
       throw new DroverError("ABORTED", message, { reason: "INPUT_GAP" });
     }
     const fresh = request.data.subarray(live.written - request.offset);
+    if (live.closed) {
+      // The call that closed it may come again.
+      if (fresh.length === 0) return live.written;
+      throw new DroverError("FAILED_PRECONDITION", "The input was closed.", { reason: "INPUT_CLOSED" });
+    }
     command.write(fresh);
     live.written += fresh.length;
     if (request.close) command.closeInput();
+    live.closed = request.close;
     return live.written;
   }
 
@@ -116,15 +148,16 @@ export class ShellCommands {
       run.failed(error);
       return running.reject(error);
     }
+    const { version } = session;
     const onStarted = (startedAt: Date) => {
       executions
-        .started(tenant, id, startedAt)
+        .started(tenant, id, startedAt, version)
         .catch(() => undefined)
-        .then(() => running.resolve({ ...execution, startedAt }));
+        .then(() => running.resolve({ ...execution, startedAt, workspaceVersionBefore: version }));
     };
     const container = new CommandContainer(session);
-    this.#live.set(id, { session, container, background: request.background, written: 0 });
-    const place = { run, request, trace: caller.trace, session, container, onStarted };
+    this.#live.set(id, { session, container, background: request.background, written: 0, closed: false });
+    const place = { run, request, trace: caller.trace, session, container, version, onStarted };
     const ended = await runCommand(this.#parts, place).finally(() => this.#sessions.leave(session));
     await recordEnd(this.#parts, ended);
     this.#live.delete(id);

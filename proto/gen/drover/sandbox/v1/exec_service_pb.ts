@@ -877,7 +877,8 @@ export const ExecService: GenService<{
    * Runs a shell command in the task's session container, which is started at first use, shared by all
    * commands of the task and by nobody else, and ends when it was idle for long or the task is cancelled.
    * The workspace is brought to its current version before the command and committed after it. Answers
-   * when the command runs; Read follows it. Idempotent on call_id like Run. Error codes:
+   * when the command runs; Read follows it. Idempotent on call_id like Run: a repeated call waits for what the
+   * first one is told. Error codes:
    * INVALID_ARGUMENT, ALREADY_EXISTS, NOT_FOUND (workspace), FAILED_PRECONDITION (image missing),
    * PERMISSION_DENIED (a command that is not allowed), UNIMPLEMENTED (the backend has no sessions), RESOURCE_EXHAUSTED, UNAVAILABLE.
    *
@@ -902,8 +903,8 @@ export const ExecService: GenService<{
   },
   /**
    * Writes to a running command's standard input. Idempotent on offset. Error codes: INVALID_ARGUMENT,
-   * NOT_FOUND (no such command runs), RESOURCE_EXHAUSTED (it does not read), ABORTED (offset is ahead
-   * of what was written).
+   * NOT_FOUND (no such command runs), FAILED_PRECONDITION (the input was closed), RESOURCE_EXHAUSTED (it
+   * does not read), ABORTED (offset is ahead of what was written).
    *
    * @generated from rpc drover.sandbox.v1.ExecService.WriteInput
    */

@@ -52,6 +52,7 @@ export function resultColumns(execution: Execution, result: ExecutionResult) {
     ...(compile && { compile: counted(compile) }),
   };
   return {
+    workspace_version_before: execution.workspaceVersionBefore,
     started_at: execution.startedAt ?? null,
     ended_at: execution.endedAt ?? null,
     result: JSON.stringify(stored),

@@ -84,11 +84,11 @@ export class PostgresExecutions implements ExecutionStore {
     });
   }
 
-  async started(tenant: string, id: string, at: Date): Promise<void> {
+  async started(tenant: string, id: string, at: Date, version?: number): Promise<void> {
     await this.#db.withTenant(tenant, async (tx) => {
       await tx
         .updateTable("execution")
-        .set({ started_at: at })
+        .set({ started_at: at, ...(version !== undefined && { workspace_version_before: version }) })
         .where("tenant_id", "=", tenant)
         .where("id", "=", id)
         .execute();
