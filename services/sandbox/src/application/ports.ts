@@ -3,6 +3,9 @@ import type { Change, ChangeOutcome, FileEntry, Manifest } from "../domain/chang
 import type { Execution, OutputStream } from "../domain/execution.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { Phase } from "../domain/verdict.ts";
+import type { SessionFace } from "./session-face.ts";
+
+export type { CommandRequest, RunningCommand, SessionFace } from "./session-face.ts";
 
 /** A file on its way into a container. */
 export interface ContainerFile {
@@ -93,29 +96,6 @@ export interface Container extends AsyncDisposable {
   readonly session?: SessionFace;
   /** The engine's own word on memory: it saw the kernel kill something in this container. */
   sawOutOfMemory(): Promise<boolean>;
-}
-
-/** A command as {@link ProgramRequest}; its input comes later. */
-export type CommandRequest = Omit<ProgramRequest, "stdin" | "phase">;
-
-/** A command that runs beside others in one container. */
-export interface RunningCommand {
-  /** Resolves when it and all it left behind are gone; rejects where the container was lost. */
-  readonly ended: Promise<ProgramReport>;
-  /** Queues input; RESOURCE_EXHAUSTED where the command does not take what came before. */
-  write(bytes: Uint8Array): void;
-  closeInput(): void;
-  /** SIGKILL reaches all its processes, any other signal its process group. Harmless after the end. */
-  signal(number: number): void;
-}
-
-/** What a container of a session can do beside {@link Container}. */
-export interface SessionFace {
-  start(command: CommandRequest): RunningCommand;
-  /** Makes every process stand still, so that files move in and out, or go on. */
-  pause(paused: boolean): void;
-  /** Removes a file that the workspace does not have; one that is gone is no error. */
-  deleteFile(path: string): Promise<void>;
 }
 
 /** Whether containers can be started now. */

@@ -1,8 +1,9 @@
 import { type Clock, DroverError } from "@drover/kernel";
-import { type Change, type ChangeOutcome, type FileEntry, pathOf } from "../domain/change-set.ts";
+import { type Change, type ChangeOutcome, pathOf } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
 import type { ChangeBook } from "./change-book.ts";
 import type { ChangeCollector, Collected } from "./change-collector.ts";
+import { ContainerFiles } from "./container-files.ts";
 import type { LiveRun } from "./live-run.ts";
 import { patiently } from "./patiently.ts";
 import type { Commit, CommitOptions, Container, SessionFace, WorkspaceLimits, WorkspaceStore } from "./ports.ts";
@@ -40,10 +41,10 @@ export class Session {
   ended: Promise<void> = Promise.resolve();
   readonly #parts: SessionParts;
   readonly #epoch: number;
-  /** What the container holds of the workspace, and as of which version. */
-  readonly #here = new Map<string, FileEntry>();
+  readonly #files = new ContainerFiles();
   /** Collected and not committed yet, because the workspace was full or away. */
   readonly #pending = new Map<string, Change>();
+  /** Of the workspace, that the files in the container are of. */
   #version = 0;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -95,16 +96,17 @@ export class Session {
     const changes: Change[] = [];
     const skipped: ChangeOutcome[] = [];
     await this.#parts.collector.collect(tenant, this.container, this.run.cancelSignal, changes, skipped);
+    const told = [...this.#files.outcomes, ...skipped];
     for (const change of changes) {
-      this.#pending.set(pathOf(change), change);
-      if (change.kind === "put") this.#here.set(change.file.path, change.file);
-      else this.#here.delete(change.path);
+      const conflict = this.#files.changed(change);
+      if (conflict === undefined) this.#pending.set(pathOf(change), change);
+      else told.push(conflict);
     }
-    const { outcomes, version } = this.#pending.size === 0 ? nothing : await this.#write(end, skipped);
-    for (const book of this.books) book.note([...skipped, ...outcomes], version);
+    const { outcomes, version } = this.#pending.size === 0 ? nothing : await this.#write(end, told);
+    for (const book of this.books) book.note([...told, ...outcomes], version);
   }
 
-  async #write(end: CommandEnd | undefined, skipped: readonly ChangeOutcome[]): Promise<Written> {
+  async #write(end: CommandEnd | undefined, told: readonly ChangeOutcome[]): Promise<Written> {
     const { workspaces, clock, space } = this.#parts;
     const { tenant, workspaceId, taskId, id } = this.run.execution;
     const key = end?.id ?? "";
@@ -115,7 +117,7 @@ export class Session {
       bodyHash: key,
       limits: space,
       under: { id, taskId, epoch: this.#epoch },
-      ...(end && { ends: (commit) => endOf(end, commit, skipped) }),
+      ...(end && { ends: (commit) => endOf(end, commit, told) }),
     };
     try {
       const changes = [...this.#pending.values()];
@@ -136,19 +138,7 @@ export class Session {
   async #bringIn(): Promise<void> {
     const { tenant, workspaceId } = this.run.execution;
     const { workspace, files } = await this.#parts.workspaces.read(tenant, workspaceId);
-    for (const path of [...this.#here.keys()]) {
-      if (files.has(path)) continue;
-      await this.face.deleteFile(path);
-      this.#here.delete(path);
-    }
-    const wanted = [...files.values()].filter((file) => {
-      const present = this.#here.get(file.path);
-      return present?.sha256 !== file.sha256 || present.executable !== file.executable;
-    });
-    for await (const { file, content } of this.#parts.workspaces.contents(tenant, wanted)) {
-      await this.container.putFile({ path: file.path, content, executable: file.executable, ephemeral: false });
-      this.#here.set(file.path, file);
-    }
+    await this.#files.bringIn(tenant, files, this.#parts.workspaces, this.face);
     this.#version = workspace.version;
   }
 }
@@ -161,8 +151,8 @@ interface Written {
 
 const nothing: Written = { outcomes: [], version: 0 };
 
-function endOf({ book, endOf: made }: CommandEnd, commit: Commit, skipped: readonly ChangeOutcome[]): Execution {
+function endOf({ book, endOf: made }: CommandEnd, commit: Commit, told: readonly ChangeOutcome[]): Execution {
   const seen = book.copy();
-  seen.note([...skipped, ...commit.outcomes], commit.workspace.version);
+  seen.note([...told, ...commit.outcomes], commit.workspace.version);
   return made({ workspaceVersionAfter: seen.version, changes: seen.outcomes });
 }
