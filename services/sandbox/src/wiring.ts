@@ -58,13 +58,13 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const { database, executions, workspaces, ledger } = stores;
   const bus = shared.bus ?? started.use(await openBus(config.NATS_URL, service, logger));
   const tracer = started.use(createTracer({ service, bus, logger }));
-
   const languages = languagesOf(config);
   const images = new Map(languages.map((language) => [language.name, imageOf(language, imagePrefix)]));
   const { owner } = instance;
   const policy = limitPolicyOf(config);
   const guarded = started.use(openBackend(config, { owner, images, limits: policy.defaults, clock, log: logger }));
-  const pool = { owner, images, policy, clock, log: logger, metrics: poolMetrics(metrics) };
+  const admission = new Admission(admissionLimitsOf(config), clock);
+  const pool = { owner, images, policy, admission, clock, log: logger, metrics: poolMetrics(metrics) };
   const engine = started.use(openPool(config, guarded, pool));
   const live = new LiveRuns();
   const owners = new SessionOwners(stores.owners, () => ledger.loseOrphans(), logger);
@@ -81,7 +81,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     log: logger,
     metrics: runMetrics(metrics),
     collector: new ChangeCollector(workspaces, executions, space, clock, logger),
-    admission: new Admission(admissionLimitsOf(config), clock),
+    admission,
     policy,
     languages,
     settings: runSettingsOf(config, policyVersion(policy, languages, confinementOf(config))),

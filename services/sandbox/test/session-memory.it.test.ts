@@ -63,3 +63,25 @@ test("the session that was idle longest gives way to a session, then to a run; o
   );
   expect(Buffer.from(end.stdout?.data ?? []).toString()).toBe("lives\n");
 });
+
+test("what waits ahead is in the budget, and is given up for a session and for a run of another language", async () => {
+  await using small = await startUnderTest({
+    DROVER_SANDBOX_MEMORY: `${128 << 20}`,
+    DROVER_SANDBOX_MEMORY_BUDGET: `${256 << 20}`,
+    DROVER_SANDBOX_POOL_MIN: "bash=3",
+    DROVER_SANDBOX_POOL_MAX: "3",
+  });
+  const counts = async () => [(await small.containers("all")).length, (await small.containers()).length];
+  const wait = { timeout: 20_000, interval: 50 };
+  await vi.waitFor(async () => expect(await counts()).toEqual([2, 0]), wait);
+  const { workspace } = await small.workspaces.createWorkspace({}, small.as(small.tenant));
+  const place = { taskId: newId(), workspaceId: workspace?.id ?? "" };
+  await small.exec.start({ callId: newId(), ...place, command: "read x", background: true }, small.as(small.tenant));
+  expect(await counts()).toEqual([2, 1]);
+  const during = Promise.withResolvers<number[]>();
+  const onEvent = (kind: string) => kind === "data" && during.resolve(counts());
+  const run = small.run("python", "import time; print('up', flush=True); time.sleep(1)", { onEvent });
+  expect(await during.promise).toEqual([2, 2]);
+  expect((await run).execution.verdict).toBe(Verdict.EXITED);
+  await vi.waitFor(async () => expect(await counts()).toEqual([2, 1]), wait);
+});

@@ -107,6 +107,34 @@ test("a session holds memory and no slot, gives way to a run that waits for memo
   expect(admission.hold(50)).toBeDefined();
 });
 
+test("what was started ahead takes what is left, keeps nobody waiting, and is known to be in the way", async () => {
+  const { admission, claim, turns } = under({ slots: 3 });
+  const ahead = admission.holdAhead(60);
+  expect(admission.holdAhead(41)).toBeUndefined();
+  const second = admission.holdAhead(40);
+  expect(admission.crowded).toBe(false);
+  const run = claim("a1", { memoryBytes: 70 });
+  const giveBack = admission.hold(30);
+  await settled();
+  expect([turns, giveBack === undefined, admission.crowded]).toEqual([["a1"], false, true]);
+  ahead?.();
+  ahead?.();
+  expect(admission.crowded).toBe(true);
+  second?.();
+  expect(admission.crowded).toBe(false);
+  claim("a2", { memoryBytes: 10 });
+  run.leave();
+  expect(admission.holdAhead(61)).toBeUndefined();
+  expect(admission.holdAhead(60)).toBeDefined();
+});
+
+test("nothing is started ahead while a run waits for memory", () => {
+  const { admission, claim } = under();
+  claim("a1", { memoryBytes: 60 });
+  claim("a2", { memoryBytes: 60 });
+  expect(admission.holdAhead(1)).toBeUndefined();
+});
+
 test("whatever comes and leaves: never over slots or memory, and at the end everybody had a turn", async () => {
   const claims = fc.array(
     fc.record({ tenant: fc.constantFrom("a", "b", "c"), memoryBytes: fc.integer({ min: 1, max: 100 }) }),

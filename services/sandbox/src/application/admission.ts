@@ -46,6 +46,8 @@ export class Admission {
   readonly #clock: Clock;
   /** Tenants in the order of their turns; a tenant without a waiting run is not in it. */
   readonly #queues = new Map<string, Waiting[]>();
+  /** Of containers that were started ahead and wait: nobody waits for it, whoever needs it gets it back first. */
+  #ahead = 0;
   #running = 0;
   #memory = 0;
   #waiting = 0;
@@ -104,13 +106,27 @@ export class Admission {
   hold(memoryBytes: number): (() => void) | undefined {
     if (this.short || this.#memory + memoryBytes > this.#limits.memoryBytes) return undefined;
     this.#memory += memoryBytes;
-    let held = true;
-    return () => {
-      if (!held) return;
-      held = false;
+    return once(() => {
       this.#memory -= memoryBytes;
       this.#next();
-    };
+    });
+  }
+
+  /**
+   * Takes memory that nobody uses or waits for, for a container that is started ahead. It keeps no run and no session
+   * from beginning; see {@link crowded}. Otherwise as {@link hold}.
+   */
+  holdAhead(memoryBytes: number): (() => void) | undefined {
+    if (this.short || this.#memory + this.#ahead + memoryBytes > this.#limits.memoryBytes) return undefined;
+    this.#ahead += memoryBytes;
+    return once(() => {
+      this.#ahead -= memoryBytes;
+    });
+  }
+
+  /** Whether containers that were started ahead hold memory which was given to a run or a session meanwhile. */
+  get crowded(): boolean {
+    return this.#ahead > 0 && this.#memory + this.#ahead > this.#limits.memoryBytes;
   }
 
   #fits(memoryBytes: number): boolean {
@@ -181,7 +197,17 @@ export class Admission {
   }
 }
 
-async function orAbort(work: Promise<void>, signal: AbortSignal): Promise<void> {
+function once(act: () => void): () => void {
+  let done = false;
+  return () => {
+    if (done) return;
+    done = true;
+    act();
+  };
+}
+
+/** The work's result, or the signal's reason where that comes first; the work goes on either way. */
+export async function orAbort(work: Promise<void>, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();
   const onAbort = () => aborted.reject(signal.reason);

@@ -1,6 +1,7 @@
 import { type Clock, DroverError } from "@drover/kernel";
 import { limitsInForce } from "../domain/capability.ts";
 import type { LimitPolicy } from "../domain/limits.ts";
+import type { Admission } from "./admission.ts";
 import type { ExecBackend, Log, PoolMetrics } from "./ports.ts";
 import { lifetimeMarginMs } from "./run-driver.ts";
 import { WarmPool } from "./warm-pool.ts";
@@ -19,6 +20,8 @@ export interface PoolSurroundings {
   /** Images of the languages by their names. */
   readonly images: ReadonlyMap<string, string>;
   readonly policy: LimitPolicy;
+  /** Whose budget the containers that wait are in. */
+  readonly admission: Pick<Admission, "holdAhead" | "crowded">;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: PoolMetrics;
@@ -29,7 +32,9 @@ const maxAgeMs = 30 * 60_000;
 
 /** Puts a warm pool in front of an engine. FAILED_PRECONDITION where the minimum names an unknown language. */
 export function openPool(config: PoolConfig, engine: ExecBackend, parts: PoolSurroundings): WarmPool {
-  const { owner, policy, clock, log, metrics } = parts;
+  const { owner, policy, admission, clock, log, metrics } = parts;
+  // As runs have them: a limit that the engine cannot keep is none.
+  const defaults = limitsInForce(policy.defaults, engine.capabilities);
   return new WarmPool({
     engine,
     owner,
@@ -38,8 +43,13 @@ export function openPool(config: PoolConfig, engine: ExecBackend, parts: PoolSur
     metrics,
     sizes: sizesOf(config, parts.images),
     times: { idleMs: config.DROVER_SANDBOX_POOL_IDLE_MS, maxAgeMs },
-    // As runs have them: a limit that the engine cannot keep is none.
-    defaults: limitsInForce(policy.defaults, engine.capabilities),
+    defaults,
+    memory: {
+      hold: () => admission.holdAhead(defaults.memoryBytes),
+      get crowded() {
+        return admission.crowded;
+      },
+    },
     lifetimeMs: policy.caps.compileMs + policy.caps.wallMs + lifetimeMarginMs,
   });
 }

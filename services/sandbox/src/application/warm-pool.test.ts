@@ -3,6 +3,7 @@ import { fakeClock } from "@drover/testkit";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { defaultLimitPolicy } from "../domain/limits.ts";
+import { Admission } from "./admission.ts";
 import type { Container, ContainerRequest, ExecBackend, FoundContainer } from "./ports.ts";
 import { WarmPool } from "./warm-pool.ts";
 
@@ -10,6 +11,7 @@ const { defaults } = defaultLimitPolicy;
 const image = "python:1";
 const owner = "here/2";
 const ever = new AbortController().signal;
+const plenty = { slots: 100, memoryBytes: 100, queue: 100, queuePerTenant: 100 };
 
 interface FakeContainer extends Container {
   alive: boolean;
@@ -73,7 +75,11 @@ function fakeEngine() {
   return { engine, there, state, hold, die, rebuild, refuse };
 }
 
-function poolOf(fake: ReturnType<typeof fakeEngine>, size = { min: 1, max: 4 }) {
+function poolOf(
+  fake: ReturnType<typeof fakeEngine>,
+  size = { min: 1, max: 4 },
+  admission = new Admission(plenty, fakeClock()),
+) {
   const clock = fakeClock();
   const asked: string[] = [];
   const pool = new WarmPool({
@@ -83,6 +89,12 @@ function poolOf(fake: ReturnType<typeof fakeEngine>, size = { min: 1, max: 4 }) 
     sizes: new Map([[image, size]]),
     times: { idleMs: 60_000, maxAgeMs: 600_000 },
     defaults,
+    memory: {
+      hold: () => admission.holdAhead(1),
+      get crowded() {
+        return admission.crowded;
+      },
+    },
     lifetimeMs: 200_000,
     log: { info: () => undefined, warn: () => undefined, error: () => undefined },
     metrics: { asked: (answer) => void asked.push(answer), watch: () => undefined },
@@ -246,4 +258,49 @@ test("a container is found under the run that got it; what waits is not found; w
   await clock.advance(6000);
   expect(await look()).toEqual([...expected, ["ended", "warm-2", 0]]);
   await pool[Symbol.asyncDispose]();
+});
+
+/** Room for three containers, of which two wait. */
+async function crowdable() {
+  const fake = fakeEngine();
+  const admission = new Admission({ ...plenty, memoryBytes: 3 }, fakeClock());
+  const made = poolOf(fake, { min: 2, max: 4 }, admission);
+  await quiet();
+  expect(made.pool.ready).toBe(2);
+  const run = (limit = 1) => admission.claim({ tenant: "t", memoryBytes: limit, deadlineMs: undefined });
+  return { fake, admission, run, ...made };
+}
+
+test("what waits is given up, and gone, before another container takes its memory; a run that gets it costs nothing", async () => {
+  const { fake, admission, pool, run, asked } = await crowdable();
+  const large = run(2);
+  await pool.start(request({ limits: { ...defaults, memoryBytes: 2 } }), ever);
+  expect([[...fake.there.keys()], pool.ready, admission.crowded]).toEqual([["c1", "c3"], 1, false]);
+  run();
+  expect(admission.crowded).toBe(true);
+  expect((await pool.start(request(), ever)).id).toBe("c1");
+  expect([asked, admission.crowded]).toEqual([["bypass", "hit"], false]);
+  await quiet();
+  expect([...fake.there.keys()]).toEqual(["c1", "c3"]);
+  large.leave();
+  await pool[Symbol.asyncDispose]();
+});
+
+test("one that is being started is given up as well, and the pool fills up when there is memory again", async () => {
+  const { fake, admission, pool, clock, run } = await crowdable();
+  fake.hold(true);
+  await pool.start(request({ runId: "r1" }), ever);
+  const large = run(3);
+  const starting = pool.start(request({ image: "other:1" }), ever);
+  await quiet();
+  fake.hold(false);
+  await starting;
+  expect(admission.crowded).toBe(false);
+  expect(pool.ready).toBe(0);
+  large.leave();
+  await clock.advance(2000);
+  await quiet();
+  expect(pool.ready).toBe(2);
+  await pool[Symbol.asyncDispose]();
+  expect([...fake.there.values()].map(({ runId }) => runId).filter((id) => !id.startsWith("warm-"))).toEqual(["run-1"]);
 });

@@ -1,5 +1,6 @@
 import type { Clock } from "@drover/kernel";
 import type { Limits } from "../domain/limits.ts";
+import { orAbort } from "./admission.ts";
 import type {
   Container,
   ContainerRequest,
@@ -10,6 +11,14 @@ import type {
   PoolMetrics,
 } from "./ports.ts";
 import { type ShelfSize, type ShelfTimes, WarmShelf } from "./warm-shelf.ts";
+
+/** The memory that containers hold while they wait. */
+export interface PoolMemory {
+  /** Takes it for one container; gives what gives it back, undefined where none is to spare. */
+  hold(): (() => void) | undefined;
+  /** Whether somebody else was given memory that is held here. */
+  readonly crowded: boolean;
+}
 
 /** What the pool works with. */
 export interface PoolParts {
@@ -23,6 +32,7 @@ export interface PoolParts {
   readonly defaults: Limits;
   /** The longest that a request may live and still get a container that was started ahead. */
   readonly lifetimeMs: number;
+  readonly memory: PoolMemory;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: PoolMetrics;
@@ -87,7 +97,10 @@ export class WarmPool implements ExecBackend, AsyncDisposable {
     const answer = shelf === undefined ? "bypass" : warm === undefined ? "miss" : "hit";
     metrics.asked(answer);
     request.onAnswer?.(answer);
-    if (warm === undefined) return await engine.start(request, signal);
+    if (warm === undefined) {
+      await this.#makeRoom(signal);
+      return await engine.start(request, signal);
+    }
     this.#runs.set(warm.warmId, request.runId);
     return warm.container;
   }
@@ -116,13 +129,14 @@ export class WarmPool implements ExecBackend, AsyncDisposable {
   }
 
   #shelf(image: string, size: ShelfSize): WarmShelf {
-    const { engine, times, defaults: limits, clock, log, lifetimeMs } = this.#parts;
+    const { engine, times, defaults: limits, memory, clock, log, lifetimeMs } = this.#parts;
     return new WarmShelf({
       image,
       size,
       times,
       clock,
       log,
+      hold: () => memory.hold(),
       identify: (name, signal) => engine.check(name, signal),
       start: (runId, signal) =>
         engine.start({ runId, taskId: "", tenant: "", image, limits, lifetimeMs: times.maxAgeMs + lifetimeMs }, signal),
@@ -134,6 +148,17 @@ export class WarmPool implements ExecBackend, AsyncDisposable {
     while (!signal.aborted) {
       await Promise.all([...this.#shelves.values()].map((shelf) => shelf.tend()));
       await this.#parts.clock.sleep(tendEveryMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** What waits is given up first: a container that was not started ahead begins when there is memory for it. */
+  async #makeRoom(signal: AbortSignal): Promise<void> {
+    while (this.#parts.memory.crowded) {
+      const fullest = [...this.#shelves.values()].sort((a, b) => b.ready - a.ready);
+      let gone: Promise<void> | undefined;
+      for (const shelf of fullest) gone ??= shelf.shed();
+      if (gone === undefined) return;
+      await orAbort(gone, signal);
     }
   }
 

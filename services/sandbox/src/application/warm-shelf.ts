@@ -33,6 +33,8 @@ export interface ShelfParts {
   readonly log: Log;
   /** Starts a container whose run label is `warmId`. */
   start(warmId: string, signal: AbortSignal): Promise<Container>;
+  /** Takes the memory of one container, until it is gone or a run pays for it; undefined where there is none to spare. */
+  hold(): (() => void) | undefined;
   /** What the image's name means now; another answer makes all waiting containers useless. */
   identify(image: string, signal: AbortSignal): Promise<string>;
 }
@@ -47,11 +49,15 @@ const startsAtOnce = 2;
 interface Waiting extends WarmContainer {
   readonly madeOf: string;
   readonly since: number;
+  readonly giveBack: () => void;
 }
 
 interface Starting {
   /** Set while somebody waits for this container. */
   claim: ((warm: WarmContainer | undefined) => void) | undefined;
+  /** Aborts when its memory is needed before it is there. */
+  readonly shed: AbortController;
+  done: Promise<void>;
 }
 
 /**
@@ -64,6 +70,8 @@ export class WarmShelf {
   readonly #starting = new Set<Starting>();
   readonly #held = new Set<string>();
   readonly #work = new Set<Promise<unknown>>();
+  /** Those that go, and hold their memory until they are gone. */
+  readonly #going = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   readonly #takes: number[] = [];
   #peak = { count: 0, at: Number.NEGATIVE_INFINITY };
@@ -96,13 +104,29 @@ export class WarmShelf {
     try {
       for (let warm = this.#waiting.shift(); warm !== undefined; warm = this.#waiting.shift()) {
         this.#held.delete(warm.warmId);
-        if (this.#usable(warm)) return warm;
-        this.#discard(warm);
+        if (this.#usable(warm)) {
+          warm.giveBack();
+          return warm;
+        }
+        void this.#discard(warm);
       }
       return await this.#next(signal);
     } finally {
       this.#refill();
     }
+  }
+
+  /** Gives one container up, or one that is being started, and resolves when its memory is free; undefined where there is none. */
+  shed(): Promise<void> | undefined {
+    const warm = this.#waiting.pop();
+    if (warm !== undefined) {
+      this.#held.delete(warm.warmId);
+      return this.#discard(warm);
+    }
+    const starting = [...this.#starting].find(({ claim }) => claim === undefined);
+    if (starting === undefined) return [...this.#going][0];
+    starting.shed.abort();
+    return starting.done;
   }
 
   /** Looks after what waits: replaces what is dead, old or made of an older image, and brings the number to what is wanted. */
@@ -121,7 +145,7 @@ export class WarmShelf {
     for (const warm of [...useless, ...surplus]) {
       this.#waiting.splice(this.#waiting.indexOf(warm), 1);
       this.#held.delete(warm.warmId);
-      this.#discard(warm);
+      void this.#discard(warm);
     }
     this.#refill();
   }
@@ -129,7 +153,7 @@ export class WarmShelf {
   /** Starts nothing more, removes what waits, and resolves when all is gone or given up to the reaper. */
   async close(): Promise<void> {
     this.#stop.abort();
-    for (const warm of this.#waiting.splice(0)) this.#discard(warm);
+    for (const warm of this.#waiting.splice(0)) void this.#discard(warm);
     while (this.#work.size > 0) await Promise.all(this.#work);
   }
 
@@ -139,7 +163,7 @@ export class WarmShelf {
   }
 
   async #next(signal: AbortSignal): Promise<WarmContainer | undefined> {
-    const starting = [...this.#starting].find(({ claim }) => claim === undefined);
+    const starting = [...this.#starting].find(({ claim, shed }) => claim === undefined && !shed.signal.aborted);
     if (starting === undefined) return undefined;
     const coming = Promise.withResolvers<WarmContainer | undefined>();
     const onAbort = () => {
@@ -178,38 +202,45 @@ export class WarmShelf {
     for (;;) {
       const unclaimed = [...this.#starting].filter(({ claim }) => claim === undefined).length;
       if (this.#starting.size >= startsAtOnce || this.#waiting.length + unclaimed >= this.#wanted()) return;
-      this.#track(this.#begin());
+      const giveBack = this.#parts.hold();
+      if (giveBack === undefined) return;
+      const starting: Starting = { claim: undefined, shed: new AbortController(), done: Promise.resolve() };
+      this.#starting.add(starting);
+      starting.done = this.#begin(starting, giveBack);
+      this.#track(starting.done);
     }
   }
 
-  async #begin(): Promise<void> {
+  async #begin(starting: Starting, giveBack: () => void): Promise<void> {
     const { clock, image, identify, start } = this.#parts;
     const warmId = `warm-${newId()}`;
-    const starting: Starting = { claim: undefined };
+    const shed = starting.shed.signal;
     this.#held.add(warmId);
-    this.#starting.add(starting);
     let warm: Waiting | undefined;
     try {
-      const signal = AbortSignal.any([this.#stop.signal, AbortSignal.timeout(startTimeoutMs)]);
+      const signal = AbortSignal.any([this.#stop.signal, shed, AbortSignal.timeout(startTimeoutMs)]);
       this.#madeOf ??= { id: await identify(image, signal), at: clock.monotonicMs() };
       const madeOf = this.#madeOf.id;
-      warm = { warmId, madeOf, since: clock.monotonicMs(), container: await start(warmId, signal) };
+      warm = { warmId, madeOf, since: clock.monotonicMs(), giveBack, container: await start(warmId, signal) };
     } catch (error) {
-      this.#fail(error);
+      giveBack();
+      if (!shed.aborted) this.#fail(error);
     }
     this.#starting.delete(starting);
-    this.#settle(starting, warm, warmId);
+    await this.#settle(starting, warm, warmId);
     this.#refill();
   }
 
-  #settle(starting: Starting, warm: Waiting | undefined, warmId: string): void {
-    if (warm !== undefined && starting.claim === undefined && !this.#stop.signal.aborted) {
+  async #settle({ claim, shed }: Starting, warm: Waiting | undefined, warmId: string): Promise<void> {
+    if (warm !== undefined && claim === undefined && !shed.signal.aborted && !this.#stop.signal.aborted) {
       this.#waiting.push(warm);
       return;
     }
     this.#held.delete(warmId);
-    if (starting.claim !== undefined) starting.claim(warm);
-    else if (warm !== undefined) this.#discard(warm);
+    if (claim !== undefined) {
+      warm?.giveBack();
+      claim(warm);
+    } else if (warm !== undefined) await this.#discard(warm);
   }
 
   #fail(error: unknown): void {
@@ -220,8 +251,14 @@ export class WarmShelf {
   }
 
   /** What cannot be removed now is left to the reaper. */
-  #discard(warm: WarmContainer): void {
-    this.#track(this.#remove(warm));
+  #discard(warm: Waiting): Promise<void> {
+    const going = this.#remove(warm).finally(() => {
+      warm.giveBack();
+      this.#going.delete(going);
+    });
+    this.#going.add(going);
+    this.#track(going);
+    return going;
   }
 
   async #remove({ container }: WarmContainer): Promise<void> {
