@@ -37,6 +37,6 @@ export function readConfig(environment: Environment) {
     DROVER_VIEW_CAP: env.integer({ min: 8_000, max: 100_000, default: 8_000 }),
     DROVER_WATCH_POLL_MS: env.milliseconds({ min: 100, max: 60_000, default: 2_000 }),
     DROVER_WATCH_HEARTBEAT_MS: env.milliseconds({ min: 100, max: 300_000, default: 15_000 }),
-    DROVER_CODE_LANGUAGES: env.list({ default: ["python", "javascript", "bash"] }),
+    DROVER_CODE_LANGUAGES: env.list({ default: [] }),
   });
 }

@@ -18,6 +18,7 @@ import { createPostgresTaskStore, systemJobs } from "./infrastructure/postgres-t
 import { createRpcMemory } from "./infrastructure/rpc-memory.ts";
 import { createRpcWorkspaces } from "./infrastructure/rpc-workspaces.ts";
 import type { OrchestratorSchema } from "./infrastructure/schema.ts";
+import { CodeLanguages } from "./infrastructure/tools/code-languages.ts";
 import { standardTools } from "./infrastructure/tools/standard-tools.ts";
 import { createToolBox } from "./infrastructure/tools/tool-box.ts";
 
@@ -49,6 +50,7 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   const minter = createIdentityMinter({ privateKey: config.DROVER_IDENTITY_PRIVATE_KEY, issuer: service });
   const addresses = { sandbox: config.SANDBOX_ADDRESS, rag: config.RAG_ADDRESS, memory: config.MEMORY_ADDRESS };
   const peers = started.use(connectPeers({ addresses, minter, maxMessageBytes }));
+  const languages = started.use(new CodeLanguages(peers.sandbox, config.DROVER_CODE_LANGUAGES));
   const { model, egress } = openModel({
     baseUrl: config.OPENAI_BASE_URL,
     apiKey: config.OPENAI_API_KEY,
@@ -66,9 +68,7 @@ export async function startOrchestrator(environment: Environment, shared: Shared
     ...{ store, signals, tracer, model, onFault, clock: systemClock },
     memory: createRpcMemory(peers.memory, tokens),
     workspaces: createRpcWorkspaces(peers.sandbox),
-    tools: createToolBox(
-      standardTools({ ...peers, languages: config.DROVER_CODE_LANGUAGES, patienceMs: toolPatienceMs }),
-    ),
+    tools: createToolBox(standardTools({ ...peers, languages, patienceMs: toolPatienceMs })),
     view: {
       spillThreshold: config.DROVER_SPILL_THRESHOLD,
       preview: config.DROVER_SPILL_PREVIEW,

@@ -2,12 +2,14 @@ import { createHash } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
+import type { ToolSpec } from "@drover/model";
 import { type Execution, ExecutionState, Verdict } from "@drover/proto/sandbox/v1/exec";
 import { ExecService, type RunRequest } from "@drover/proto/sandbox/v1/exec_service";
 import { attr } from "@drover/tracing";
 import type { Tool, ToolContext } from "../../application/ports.ts";
 import type { ToolResult } from "../../domain/tool-result.ts";
 import { actingFor } from "../acting-for.ts";
+import type { CodeLanguages } from "./code-languages.ts";
 import { runReport } from "./run-report.ts";
 import { verdictName } from "./verdict-name.ts";
 
@@ -35,29 +37,14 @@ type RunBody = Partial<Pick<RunRequest, "language" | "code" | "stdin" | "workspa
  * id, so a call that is sent again gets the run that there is already. A run that was lost with its
  * container has changed nothing, and is run again under an id that follows from the call's.
  */
-export function runCodeTool(transport: Transport, languages: readonly string[], patienceMs: number): Tool {
+export function runCodeTool(transport: Transport, languages: CodeLanguages, patienceMs: number): Tool {
   const client = createClient(ExecService, transport);
+  let told = { languages: languages.current, spec: specFor(languages.current) };
   return {
-    spec: {
-      name: "run_code",
-      description:
-        "Runs a program in a container of its own and returns its exit code, output and changed files. No network. The working directory is /workspace, shared by all tools; only files under it stay. Output is kept up to 100 KB per stream, so print what matters.",
-      parameters: {
-        type: "object",
-        properties: {
-          language: { type: "string", enum: [...languages], description: "Language of the program." },
-          code: { type: "string", minLength: 1, description: "The whole program text." },
-          stdin: { type: "string", description: "Text for standard input." },
-          timeout_seconds: {
-            type: "integer",
-            minimum: 1,
-            maximum: maxSeconds,
-            description: `Wall time; default 30, at most ${maxSeconds}.`,
-          },
-        },
-        required: ["language", "code"],
-        additionalProperties: false,
-      },
+    get spec() {
+      const { current } = languages;
+      if (current !== told.languages) told = { languages: current, spec: specFor(current) };
+      return told.spec;
     },
     timeoutMs: maxSeconds * 1000 + extraMs,
     async execute(args, context, signal) {
@@ -79,6 +66,31 @@ export function runCodeTool(transport: Transport, languages: readonly string[], 
           text: `The run was lost (${execution.message}); it changed nothing and is run again.`,
         });
       }
+    },
+  };
+}
+
+/** What the model is told; the languages are those of the moment. */
+function specFor(languages: readonly string[]): ToolSpec {
+  return {
+    name: "run_code",
+    description:
+      "Runs a program in a container of its own and returns its exit code, output and changed files. No network. The working directory is /workspace, shared by all tools; only files under it stay. Output is kept up to 100 KB per stream, so print what matters.",
+    parameters: {
+      type: "object",
+      properties: {
+        language: { type: "string", enum: [...languages], description: "Language of the program." },
+        code: { type: "string", minLength: 1, description: "The whole program text." },
+        stdin: { type: "string", description: "Text for standard input." },
+        timeout_seconds: {
+          type: "integer",
+          minimum: 1,
+          maximum: maxSeconds,
+          description: `Wall time; default 30, at most ${maxSeconds}.`,
+        },
+      },
+      required: ["language", "code"],
+      additionalProperties: false,
     },
   };
 }

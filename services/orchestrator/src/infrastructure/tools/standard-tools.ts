@@ -2,6 +2,7 @@ import type { Transport } from "@connectrpc/connect";
 import type { Tool } from "../../application/ports.ts";
 import { bashTool } from "./bash.ts";
 import { bashOutputTool } from "./bash-output.ts";
+import type { CodeLanguages } from "./code-languages.ts";
 import { editFileTool } from "./edit-file.ts";
 import { globTool, listDirectoryTool } from "./file-listing.ts";
 import { grepTool } from "./grep.ts";
@@ -17,7 +18,8 @@ export function standardTools(peers: {
   readonly sandbox: Transport;
   readonly rag: Transport;
   readonly memory: Transport;
-  readonly languages: readonly string[];
+  /** What run_code offers. */
+  readonly languages: CodeLanguages;
   /** How long run_code and bash wait for a sandbox that does not answer, ms. */
   readonly patienceMs: number;
 }): readonly Tool[] {

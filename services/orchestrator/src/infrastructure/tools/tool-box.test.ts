@@ -1,13 +1,13 @@
 import type { Transport } from "@connectrpc/connect";
 import { isToolName } from "@drover/model";
 import { expect, test } from "vitest";
+import { CodeLanguages } from "./code-languages.ts";
 import { standardTools } from "./standard-tools.ts";
 import { createToolBox } from "./tool-box.ts";
 
 const nowhere = {} as Transport;
-const box = createToolBox(
-  standardTools({ sandbox: nowhere, rag: nowhere, memory: nowhere, languages: ["python", "bash"], patienceMs: 0 }),
-);
+const languages = new CodeLanguages(nowhere, ["python", "bash"], () => 0);
+const box = createToolBox(standardTools({ sandbox: nowhere, rag: nowhere, memory: nowhere, languages, patienceMs: 0 }));
 
 function refusal(name: string, args: string): string {
   const resolved = box.resolve(name, args);

@@ -1,3 +1,4 @@
+import type { ToolSpec } from "@drover/model";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import type { Tool, ToolBox } from "../../application/ports.ts";
 import { toolFailure } from "../../domain/tool-result.ts";
@@ -8,13 +9,23 @@ const toldFaults = 8;
 /** The tools on offer. Arguments are checked against the tool's own schema before it sees them. */
 export function createToolBox(tools: readonly Tool[]): ToolBox {
   const ajv = new Ajv({ allErrors: true, strict: true, coerceTypes: false, useDefaults: false });
-  const known = new Map(tools.map((tool) => [tool.spec.name, { tool, valid: ajv.compile(tool.spec.parameters) }]));
+  const known = new Map(tools.map((tool) => [tool.spec.name, tool]));
+  // A spec may change, and is then another object.
+  const checks = new WeakMap<ToolSpec, ValidateFunction>();
+  const checkOf = ({ spec }: Tool): ValidateFunction => {
+    const check = checks.get(spec) ?? ajv.compile(spec.parameters);
+    checks.set(spec, check);
+    return check;
+  };
+  for (const tool of tools) checkOf(tool);
   const names = [...known.keys()].join(", ");
   return {
-    specs: tools.map((tool) => tool.spec),
+    get specs() {
+      return tools.map((tool) => tool.spec);
+    },
     resolve(name, argumentsJson) {
-      const entry = known.get(name);
-      if (entry === undefined) {
+      const tool = known.get(name);
+      if (tool === undefined) {
         return {
           refused: toolFailure("UNKNOWN_TOOL", `There is no tool ${JSON.stringify(name)}; there are ${names}.`),
         };
@@ -23,12 +34,11 @@ export function createToolBox(tools: readonly Tool[]): ToolBox {
       if (args === undefined) {
         return { refused: toolFailure("BAD_ARGUMENTS", "The arguments are not one JSON object; write them as one.") };
       }
-      if (!entry.valid(args)) {
-        return {
-          refused: toolFailure("BAD_ARGUMENTS", `The arguments of ${name} do not fit: ${faultsOf(entry.valid)}.`),
-        };
+      const check = checkOf(tool);
+      if (!check(args)) {
+        return { refused: toolFailure("BAD_ARGUMENTS", `The arguments of ${name} do not fit: ${faultsOf(check)}.`) };
       }
-      return { tool: entry.tool, args };
+      return { tool, args };
     },
   };
 }
