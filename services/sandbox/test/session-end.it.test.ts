@@ -108,3 +108,18 @@ test("an owner whose task was taken commits nothing, whatever its own record say
   expect(await versionOf(command)).toBe(0);
   expect(run.cancelSignal.aborted).toBe(true);
 });
+
+test("the lease of executions is renewed past a commit that holds one of them", async () => {
+  const { command, run } = await endedCommand();
+  const lease = (id: string) =>
+    successor.database.withTenant(tenant, (tx) =>
+      tx.selectFrom("execution").select("lease_until").where("id", "=", id).executeTakeFirstOrThrow(),
+    );
+  const [heldBefore, freeBefore] = [await lease(run.execution.id), await lease(command.id)];
+  await dying.database.withTenant(tenant, async (tx) => {
+    await tx.selectFrom("execution").select("id").where("id", "=", run.execution.id).forShare().execute();
+    await dying.ledger.renew();
+  });
+  expect(await lease(run.execution.id)).toEqual(heldBefore);
+  expect((await lease(command.id)).lease_until.getTime()).toBeGreaterThan(freeBefore.lease_until.getTime());
+});

@@ -47,7 +47,7 @@ const changeKinds: Readonly<Record<ChangeOutcome["kind"], FileChange_Kind>> = {
 };
 
 /** Bytes of one execution, so that an answer which carries it is no larger than 4 MiB. */
-export const executionBytes = 4 * 1024 ** 2 - 16 * 1024;
+const executionBytes = 4 * 1024 ** 2 - 16 * 1024;
 /** Field numbers, lengths and counts of four streams, at the most. */
 const streamsAround = 256;
 const messageCharacters = 1000;

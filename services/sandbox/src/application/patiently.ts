@@ -3,7 +3,7 @@ import { type Clock, DroverError } from "@drover/kernel";
 const attempts = 6;
 
 /**
- * Repeats work on a database that is away for a moment, for about six seconds. A failure that `again` does not name,
+ * Repeats work on a database that is away for a moment, or where it collided with another transaction, for about six seconds. A failure that `again` does not name,
  * and the last one, are thrown.
  */
 export async function patiently<T>(
@@ -22,5 +22,6 @@ export async function patiently<T>(
 }
 
 function isAway(error: unknown): boolean {
-  return DroverError.from(error).code === "UNAVAILABLE";
+  const { code, reason } = DroverError.from(error);
+  return code === "UNAVAILABLE" || reason === "DATABASE_CONFLICT";
 }

@@ -35,11 +35,18 @@ export class PostgresLedger implements Ledger {
 
   async renew(): Promise<void> {
     await this.#db.withSystem("lease", async (tx) => {
+      // A commit holds the rows of its session and its command: waiting for one with the other in hand is a deadlock.
+      const free = tx
+        .selectFrom("execution")
+        .select(["tenant_id", "id"])
+        .where("owner", "=", this.#instance.owner)
+        .where("result", "is", null)
+        .forUpdate()
+        .skipLocked();
       await tx
         .updateTable("execution")
         .set({ lease_until: sql`now() + make_interval(secs => ${leaseSeconds})` })
-        .where("owner", "=", this.#instance.owner)
-        .where("result", "is", null)
+        .where(({ refTuple }) => sql<boolean>`${refTuple("tenant_id", "id")} in (${free})`)
         .execute();
     });
   }
