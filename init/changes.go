@@ -201,8 +201,26 @@ func (c *collector) put(name string, fd int, current entry) error {
 	}
 	c.end.Files++
 	c.end.Bytes += current.size
-	return c.each(fd, current.size, func(piece []byte) error { return c.out.write(frameChangeData, piece) })
+	err := c.each(fd, current.size, func(piece []byte) error { return c.out.write(frameChangeData, piece) })
+	var torn *tornFile
+	if !errors.As(err, &torn) {
+		return err
+	}
+	// It was cut by what did not stand still. What was announced must follow, and the next time tells what it is.
+	c.next[name] = entry{size: -1}
+	clear(c.buffer)
+	for left := torn.missing; left > 0; left -= min(left, dataChunk) {
+		if err := c.out.write(frameChangeData, c.buffer[:min(left, dataChunk)]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
+
+// tornFile is a file that ended before its size.
+type tornFile struct{ missing int64 }
+
+func (t *tornFile) Error() string { return "file changed while it was read" }
 
 // each passes on exactly so many bytes.
 func (c *collector) each(fd int, size int64, take func([]byte) error) error {
@@ -211,13 +229,10 @@ func (c *collector) each(fd int, size int64, take func([]byte) error) error {
 		if err == syscall.EINTR {
 			continue
 		}
-		if err == nil && n == 0 {
-			err = errors.New("file changed while it was read")
+		if err != nil || n == 0 {
+			return &tornFile{left}
 		}
-		if err == nil {
-			err = take(c.buffer[:n])
-		}
-		if err != nil {
+		if err := take(c.buffer[:n]); err != nil {
 			return err
 		}
 		left -= int64(n)

@@ -10,44 +10,53 @@ import (
 // pauseLimit is how long PAUSE waits for every process to stand still.
 const pauseLimit = 500 * time.Millisecond
 
-// pause stops every process of the session's phases and waits until they stand still. What stands already, because a
-// program stopped it, is not touched, so that RESUME leaves it as it is.
+// pause stops every process of the session's phases and waits until they stand still. It remembers which of them a
+// program had stopped before, so that resume leaves those as they are.
 func (p *processes) pause() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.frozen == nil {
-		p.frozen = map[int]string{}
+	if p.stopped == nil {
+		p.stopped = map[int]string{}
+		for pid, s := range p.everyoneLocked() {
+			if s.state == 'T' {
+				p.stopped[pid] = s.began
+			}
+		}
 	}
-	for deadline := time.Now().Add(pauseLimit); p.freezeLocked() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(pauseLimit); p.stopLocked() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 }
 
-// freezeLocked is true where something still moved.
-func (p *processes) freezeLocked() bool {
-	moving := false
+// stopLocked is true where something still moved. To all at once, because what forks would outrun a walk.
+func (p *processes) stopLocked() bool {
+	moved := false
+	if os.Getpid() == 1 {
+		_ = syscall.Kill(-1, syscall.SIGSTOP)
+	}
 	for pid, s := range p.everyoneLocked() {
-		if stands := strings.IndexByte("TtZX", s.state) >= 0; stands && (s.state != 'Z' || p.frozen[pid] == s.began) {
-			continue
-		} else if syscall.Kill(pid, syscall.SIGSTOP) == nil {
-			p.frozen[pid] = s.began
-			// Of a process whose main thread has ended nothing tells whether the others stand.
-			moving = moving || !stands
+		// Of a process whose main thread has ended nothing tells whether the others stand.
+		if strings.IndexByte("TtZX", s.state) < 0 {
+			_ = syscall.Kill(pid, syscall.SIGSTOP)
+			moved = true
 		}
 	}
-	return moving
+	return moved
 }
 
 // resume lets go on what pause stopped.
 func (p *processes) resume() {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	for pid, began := range p.frozen {
-		if s, ok := statOf(pid); ok && s.began == began {
+	if p.stopped == nil {
+		return
+	}
+	for pid, s := range p.everyoneLocked() {
+		if p.stopped[pid] != s.began {
 			_ = syscall.Kill(pid, syscall.SIGCONT)
 		}
 	}
-	p.frozen = nil
+	p.stopped = nil
 }
 
 // everyoneLocked are the living processes of the container; outside one (unit tests) those of the phases.

@@ -37,8 +37,8 @@ type processes struct {
 
 	marker   marker
 	lastMark int
-	// frozen are the processes that PAUSE stopped, with the time each began.
-	frozen map[int]string
+	// stopped are the processes that stood still before PAUSE, with the time each began; nil while nothing is paused.
+	stopped map[int]string
 }
 
 // watchChildren reaps until the process ends. Every signal is received and dropped: a handled signal

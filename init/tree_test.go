@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -138,7 +139,9 @@ func TestAFolderThatCannotBeReadKeepsItsFiles(t *testing.T) {
 
 func TestAWriteThroughAMappingIsAChange(t *testing.T) {
 	h := newHost(t)
-	h.file("mapped", "0000", false)
+	if got := h.yielding("mapped", "0000"); got != "" {
+		t.Fatal(got)
+	}
 	file, err := os.OpenFile(filepath.Join(h.dir, "mapped"), os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -157,5 +160,36 @@ func TestAWriteThroughAMappingIsAChange(t *testing.T) {
 	}
 	if got := h.changes(); len(got) != 0 {
 		t.Fatalf("%q", got)
+	}
+}
+
+func TestAFileThatIsCutWhileItIsReadKeepsItsPlaceInTheFrames(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "cut")
+	if err := os.WriteFile(name, []byte("abc"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var out bytes.Buffer
+	c := &collector{out: &frameWriter{out: &out}, next: map[string]entry{}, buffer: make([]byte, dataChunk)}
+	const size = 3 + dataChunk + 5
+	if err := c.put("cut", int(file.Fd()), entry{size: size}); err != nil {
+		t.Fatal(err)
+	}
+	got := 0
+	for out.Len() > 0 {
+		next, err := readFrame(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if next.kind == frameChangeData {
+			got += len(next.payload)
+		}
+	}
+	if got != size || c.next["cut"].size != -1 {
+		t.Fatalf("%d bytes, %+v", got, c.next)
 	}
 }

@@ -1,10 +1,11 @@
-import { mkdtemp, readdir, realpath, rm } from "node:fs/promises";
+import { mkdtemp, readdir, realpath, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newId } from "@drover/kernel";
 import { Verdict } from "@drover/proto/sandbox/v1/exec";
 import { expect, test } from "vitest";
 import { LocalBackend } from "../src/infrastructure/local/local-backend.ts";
+import { LocalFiles } from "../src/infrastructure/local/local-files.ts";
 import { execBackendContract } from "./exec-backend.contract.ts";
 import { startUnderTest } from "./sandbox-under-test.ts";
 
@@ -21,6 +22,20 @@ execBackendContract("local host", async () => {
 });
 
 const asked = { DROVER_SANDBOX_BACKEND: "local", DROVER_LOG_LEVEL: "silent" };
+
+test("a folder that became a link keeps its files, and nobody follows the link", async () => {
+  const folder = await realpath(await mkdtemp(join(tmpdir(), "drover-local-")));
+  const files = new LocalFiles(folder);
+  await files.put({ path: "d/e/f", content: Buffer.from("1"), executable: false, ephemeral: false });
+  await rm(join(folder, "d"), { recursive: true });
+  await symlink("/etc", join(folder, "d"));
+  for (let time = 0; time < 2; time++) {
+    const seen: unknown[] = [];
+    await files.collect({ maxFiles: 9, maxBytes: 1000 }, async (change) => void seen.push(change));
+    expect(seen).toEqual([{ kind: "skip", path: "d", reason: "SYMLINK" }]);
+  }
+  await rm(folder, { recursive: true });
+});
 
 test("the local backend must be allowed by name", async () => {
   await expect(startUnderTest(asked)).rejects.toThrow(/DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL/);

@@ -3,6 +3,7 @@ import { constants } from "node:fs";
 import { chmod, mkdir, open, readdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { CollectedChange, CollectLimits, ContainerFile } from "../../application/ports.ts";
+import { foldersOf } from "../../domain/workspace-path.ts";
 
 type Dirent = Awaited<ReturnType<typeof listing>>[number];
 type OnChange = (change: CollectedChange) => Promise<void>;
@@ -16,6 +17,8 @@ export class LocalFiles {
   readonly #folder: string;
   #known = new Map<string, string>();
   readonly #ephemeral = new Set<string>();
+  /** What was left out the last time; "" is the folder itself. */
+  readonly #kept = new Set<string>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -34,9 +37,14 @@ export class LocalFiles {
   async collect(limits: CollectLimits, onChange: OnChange): Promise<void> {
     const before = this.#known;
     this.#known = new Map();
+    this.#kept.clear();
     const room = { files: limits.maxFiles, bytes: limits.maxBytes };
     await this.#walk("", 0, before, room, onChange);
-    for (const path of before.keys()) if (!this.#known.has(path)) await onChange({ kind: "delete", path });
+    for (const [path, print] of before) {
+      if (this.#known.has(path)) continue;
+      if (this.#isKept(path)) this.#known.set(path, print);
+      else await onChange({ kind: "delete", path });
+    }
   }
 
   async #walk(
@@ -46,13 +54,18 @@ export class LocalFiles {
     room: { files: number; bytes: number },
     onChange: OnChange,
   ): Promise<void> {
-    for (const entry of await listing(join(this.#folder, folder))) {
+    const entries = await listing(join(this.#folder, folder)).catch(() => undefined);
+    if (entries === undefined) {
+      this.#kept.add(folder);
+      return await onChange({ kind: "skip", path: folder, reason: "UNREADABLE" });
+    }
+    for (const entry of entries) {
       const name = entry.name.toString("utf8");
       const path = folder === "" ? name : `${folder}/${name}`;
       if (this.#ephemeral.has(path)) continue;
       const reason = reasonAgainst(entry, name, depth);
       if (reason !== undefined) {
-        this.#keepKnown(path, before);
+        this.#kept.add(path);
         await onChange({ kind: "skip", path, reason });
       } else if (entry.isDirectory()) await this.#walk(path, depth + 1, before, room, onChange);
       else await this.#file(path, before, room, onChange);
@@ -67,7 +80,7 @@ export class LocalFiles {
   ): Promise<void> {
     const read = await readPlain(join(this.#folder, path), room.bytes);
     if (typeof read === "string") {
-      this.#keepKnown(path, before);
+      this.#kept.add(path);
       return await onChange({ kind: "skip", path, reason: read });
     }
     const { content, executable } = read;
@@ -80,10 +93,9 @@ export class LocalFiles {
     await onChange({ kind: "put", path, content, executable });
   }
 
-  /** A file that is not taken over is not removed either. */
-  #keepKnown(path: string, before: ReadonlyMap<string, string>): void {
-    const print = before.get(path);
-    if (print !== undefined) this.#known.set(path, print);
+  /** What is not taken over is not removed either, nor what was below a folder that is not. */
+  #isKept(path: string): boolean {
+    return [path, ...foldersOf(path), ""].some((left) => this.#kept.has(left));
   }
 }
 
