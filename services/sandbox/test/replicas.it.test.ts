@@ -89,6 +89,34 @@ test("a run is read and ended through the other instance as well", async () => {
   expect((await run).execution.verdict).toBe(Verdict.CANCELLED);
 });
 
+test("a call id that runs elsewhere is followed live, and its last follower ends it", async () => {
+  const callId = newId();
+  const request = { callId, language: "bash", code: "echo first; sleep 1; echo second; sleep 60" };
+  const [one, two] = [new AbortController(), new AbortController()];
+  const follow = (at: Exec, { signal }: AbortController) =>
+    at.run(request, { ...as(), signal })[Symbol.asyncIterator]();
+  const here = follow(sandbox.exec, one);
+  expect((await here.next()).value?.event.value).toMatchObject({ existing: false });
+  const there = follow(beside.exec, two);
+  expect((await there.next()).value?.event.value).toMatchObject({ existing: true });
+  const seen = [await there.next(), await there.next()].map(({ value }) => [value?.sequence, value?.event.case]);
+  expect(seen).toEqual([
+    [2n, "started"],
+    [3n, "data"],
+  ]);
+  // The first follower leaves, and the run goes on for the other.
+  one.abort();
+  const drained = async () => {
+    while ((await here.next()).done !== true);
+  };
+  await expect(drained()).rejects.toMatchObject({ code: "CANCELLED" });
+  expect((await there.next()).value?.event.value).toMatchObject({ offset: 6n });
+  const state = async () =>
+    (await sandbox.exec.getExecution({ key: { case: "callId", value: callId } }, as())).execution;
+  two.abort();
+  await vi.waitFor(async () => expect((await state())?.verdict).toBe(Verdict.CANCELLED), { timeout: 15_000 });
+});
+
 test("what was passed on once is not passed on again, and an owner that does not answer is waited for", async () => {
   const { taskId, workspaceId, start } = await newTask();
   const executionId = await start(sandbox.exec, "read x", true);

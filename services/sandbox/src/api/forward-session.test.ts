@@ -10,7 +10,8 @@ import {
 import { actingAs } from "@drover/rpc";
 import { expect, test } from "vitest";
 import type { Elsewhere } from "../domain/session-place.ts";
-import { type ForwardParts, forwardSession } from "./forward-session.ts";
+import { forwardSession } from "./forward-session.ts";
+import type { ForwardParts } from "./pass-on.ts";
 
 /** What a call to another instance was made with. */
 interface Sent {

@@ -4,7 +4,9 @@ import type { RpcRouter } from "@drover/rpc";
 import type { SearchFiles } from "../application/search-files.ts";
 import type { Workspaces } from "../application/workspaces.ts";
 import { type ExecParts, execService } from "./exec-service.ts";
-import { type ForwardParts, forwardSession } from "./forward-session.ts";
+import { forwardRun } from "./forward-run.ts";
+import { forwardSession } from "./forward-session.ts";
+import type { ForwardParts } from "./pass-on.ts";
 import { type ShellParts, shellService } from "./shell-service.ts";
 import { workspaceService } from "./workspace-service.ts";
 
@@ -18,6 +20,6 @@ export interface RouteParts extends ForwardParts {
 /** Hosts both services; what concerns a run of another instance is passed on to it. */
 export function hostSandbox(router: RpcRouter, { exec, files, search, ...forward }: RouteParts): void {
   const own = { ...execService(exec), ...shellService(exec) };
-  router.service(ExecService, { ...own, ...forwardSession(own, forward) });
+  router.service(ExecService, { ...own, ...forwardSession(own, forward), run: forwardRun(own.run, forward) });
   router.service(WorkspaceService, workspaceService(files, search));
 }
