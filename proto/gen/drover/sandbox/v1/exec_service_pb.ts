@@ -853,7 +853,10 @@ export const CheckHealthResponseSchema: GenMessage<CheckHealthResponse> = /*@__P
   messageDesc(file_drover_sandbox_v1_exec_service, 25);
 
 /**
- * Runs untrusted code, each run in one hardened container that is used once and destroyed.
+ * Runs untrusted code, each run in one hardened container that is used once and destroyed. Of several
+ * instances, whichever is asked passes on what concerns a run or a session of another one: UNAVAILABLE
+ * with a time to wait where that one does not answer (OWNER_UNREACHABLE) or the session has moved
+ * meanwhile (SESSION_MOVED).
  *
  * @generated from service drover.sandbox.v1.ExecService
  */
