@@ -318,14 +318,15 @@ export const FileChange_Kind = {
   DELETED: 3,
 
   /**
-   * Not taken over; skipped_reason says why (a symlink, a socket, over a limit …).
+   * Not taken over, or not brought into the session's container; skipped_reason says why (a symlink, a socket, over
+   * a limit, what a command left is in the way …). The workspace keeps its version.
    *
    * @generated from enum value: KIND_SKIPPED = 4;
    */
   SKIPPED: 4,
 
   /**
-   * Changed here and, since this run's version, by somebody else too; not taken over.
+   * Changed here and, since this run's version or without being seen here, by somebody else too; not taken over.
    *
    * @generated from enum value: KIND_CONFLICT = 5;
    */
