@@ -60,6 +60,8 @@ export type RunRequest = Message<"drover.sandbox.v1.RunRequest"> & {
   files: File[];
 
   /**
+   * At most 256 of 131,071 bytes each, and 1,000,000 bytes together with the environment, written as JSON.
+   *
    * @generated from field: repeated string arguments = 6;
    */
   arguments: string[];
@@ -70,7 +72,7 @@ export type RunRequest = Message<"drover.sandbox.v1.RunRequest"> & {
   stdin: Uint8Array;
 
   /**
-   * Names match [A-Za-z_][A-Za-z0-9_]*.
+   * Names match [A-Za-z_][A-Za-z0-9_]*; at most 256 variables of 131,071 bytes as NAME=value.
    *
    * @generated from field: map<string, string> environment = 8;
    */
@@ -269,14 +271,15 @@ export type StartRequest = Message<"drover.sandbox.v1.StartRequest"> & {
   workspaceId: string;
 
   /**
-   * Reaches `bash -c` byte for byte; at most 128 KiB without NUL.
+   * Reaches `bash -c` byte for byte; at most 131,071 bytes without NUL, and 1,000,000 together with the
+   * environment, written as JSON.
    *
    * @generated from field: string command = 4;
    */
   command: string;
 
   /**
-   * Added to PATH, HOME, LANG and TMPDIR; nothing else is inherited.
+   * Added to PATH, HOME, LANG and TMPDIR; nothing else is inherited. As in RunRequest.
    *
    * @generated from field: map<string, string> environment = 5;
    */
