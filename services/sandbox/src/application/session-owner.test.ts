@@ -99,8 +99,9 @@ test("who asks before the next renewal learns it as well, and starts nothing", a
   dead.add("a");
   const now = await taken(b);
   dead.clear();
-  expect(await a.take("acme", "task")).toEqual({ kind: "there", address: "b" });
+  expect(await a.elsewhere("acme", "task")).toEqual({ kind: "there", address: "b" });
   expect(before.lost.aborted).toBe(true);
+  expect(await a.take("acme", "task")).toEqual({ kind: "there", address: "b" });
   await before.leave();
   expect(now.lost.aborted).toBe(false);
   expect(await b.elsewhere("acme", "task")).toBeUndefined();

@@ -58,13 +58,8 @@ export class SessionOwners {
   /** Takes the task for this instance, from a dead one where need be; or tells who has it. */
   async take(tenant: string, taskId: string): Promise<Share | Elsewhere> {
     const key = `${tenant}/${taskId}`;
+    await this.#check(key, tenant, taskId);
     let held = this.#held.get(key);
-    if (held?.epoch !== undefined && !(await this.#rows.has({ tenant, taskId, epoch: held.epoch }))) {
-      this.#lose(key, held);
-      held = this.#held.get(key);
-    }
-    // Left by all while it was asked for.
-    if (held !== undefined && this.#held.get(key) !== held) return await this.take(tenant, taskId);
     if (held === undefined) {
       held = {
         taking: this.#rows.take(tenant, taskId, true),
@@ -91,7 +86,9 @@ export class SessionOwners {
 
   /** Who else has the task's sessions; a dead owner's commands are lost from then on, and nobody has them. */
   async elsewhere(tenant: string, taskId: string): Promise<Elsewhere | undefined> {
-    if (this.#held.has(`${tenant}/${taskId}`)) return undefined;
+    const key = `${tenant}/${taskId}`;
+    await this.#check(key, tenant, taskId);
+    if (this.#held.has(key)) return undefined;
     const taken = await this.#rows.take(tenant, taskId, false);
     if (taken.kind === "there") return taken;
     if (taken.kind === "here") {
@@ -120,6 +117,13 @@ export class SessionOwners {
     for (const [key, held] of before) {
       if (kept.get(key) !== held.epoch) this.#lose(key, held);
     }
+  }
+
+  /** Lets go of a task that the database knows as another's. */
+  async #check(key: string, tenant: string, taskId: string): Promise<void> {
+    const held = this.#held.get(key);
+    if (held?.epoch === undefined) return;
+    if (!(await this.#rows.has({ tenant, taskId, epoch: held.epoch }))) this.#lose(key, held);
   }
 
   #lose(key: string, held: Held): void {

@@ -54,14 +54,21 @@ export class PostgresLedger implements Ledger {
   async loseOrphans(): Promise<number> {
     const { name, owner } = this.#instance;
     return await this.#db.withSystem("orphans", async (tx) => {
-      const ended = await tx
-        .updateTable("execution")
-        .set({ result: lostResult, ended_at: new Date() })
+      // What is held is being ended by another instance, or committed; the next round sees which.
+      const orphans = tx
+        .selectFrom("execution")
+        .select(["tenant_id", "id"])
         .where("result", "is", null)
         .where("owner", "!=", owner)
         .where((where) =>
           where.or([where("lease_until", "<", sql<Date>`now()`), where(sql`split_part(owner, '/', 1)`, "=", name)]),
         )
+        .forUpdate()
+        .skipLocked();
+      const ended = await tx
+        .updateTable("execution")
+        .set({ result: lostResult, ended_at: new Date() })
+        .where(({ refTuple }) => sql<boolean>`${refTuple("tenant_id", "id")} in (${orphans})`)
         .returning("id")
         .execute();
       return ended.length;
