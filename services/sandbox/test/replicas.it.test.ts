@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { newId } from "@drover/kernel";
 import { Verdict } from "@drover/proto/sandbox/v1/exec";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { type Replica, type SandboxUnderTest, startUnderTest } from "./sandbox-under-test.ts";
 
 /** Two instances over one database and one engine; a caller's calls land on either. */
@@ -135,14 +137,54 @@ test("what was passed on once is not passed on again, and an owner that does not
   await sandbox.exec.endSession({ taskId }, as());
 });
 
+/** As if the owner of the task had not renewed for half a minute. */
+async function letLeaseRunOut(taskId: string): Promise<void> {
+  const over = `SET lease_until = now() - interval '1 second' WHERE task_id = '${taskId}'`;
+  await sandbox.sql(`WITH runs AS (UPDATE execution ${over}) UPDATE session_owner ${over}`);
+}
+
+/** An instance in a process of its own, which can be killed. */
+async function startProcess() {
+  const own = { DROVER_SANDBOX_INSTANCE: `${sandbox.environment.DROVER_SANDBOX_INSTANCE}-${newId()}` };
+  const child = spawn(process.execPath, [fileURLToPath(new URL("../src/main.ts", import.meta.url))], {
+    env: { ...process.env, ...sandbox.environment, ...own, NATS_URL: inject("natsUrl"), DROVER_LOG_LEVEL: "info" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let text = "";
+  for await (const chunk of child.stdout) {
+    text += String(chunk);
+    const address = /"address":"([^"]+)"/.exec(text)?.[1];
+    if (address !== undefined) return { child, exec: sandbox.clientOf(address) };
+  }
+  throw new Error(`The service did not start: ${text}`);
+}
+
+test("an instance that is killed is waited for until its lease is over; then its task goes on elsewhere", async () => {
+  const { child, exec } = await startProcess();
+  try {
+    const { taskId, start, read } = await newTask();
+    const lost = await start(exec, "echo up; sleep 60", true);
+    expect((await sandbox.exec.read({ executionId: lost, wait: seconds(20) }, as())).stdout?.data).toHaveLength(3);
+    child.kill("SIGKILL");
+    const away = { code: "UNAVAILABLE", reason: "OWNER_UNREACHABLE" };
+    await vi.waitFor(() => expect(read(beside.exec, lost)).rejects.toMatchObject(away), { timeout: 20_000 });
+    await expect(start(beside.exec, "echo on")).rejects.toMatchObject(away);
+    await letLeaseRunOut(taskId);
+    expect(await read(beside.exec, lost)).toMatchObject({ verdict: Verdict.INFRA_LOST });
+    expect((await read(sandbox.exec, await start(beside.exec, "echo on"))).out).toBe("on\n");
+    await vi.waitFor(async () => expect(await containersOf(taskId)).toHaveLength(1), { timeout: 20_000 });
+    await sandbox.exec.endSession({ taskId }, as());
+  } finally {
+    child.kill("SIGKILL");
+  }
+});
+
 test("a dead owner's commands are lost, its container is removed, and its task goes on elsewhere", async () => {
   const { taskId, start, read, files } = await newTask();
   await read(sandbox.exec, await start(sandbox.exec, "echo kept >kept; touch /tmp/old"));
   const lost = await start(sandbox.exec, "echo late >late; read x; sleep 60", true);
   const [container = ""] = await containersOf(taskId);
-  const over = `lease_until = now() - interval '1 second' WHERE task_id = '${taskId}'`;
-  await sandbox.sql(`UPDATE execution SET ${over}`);
-  await sandbox.sql(`UPDATE session_owner SET ${over}`);
+  await letLeaseRunOut(taskId);
 
   const next = await start(beside.exec, "cat kept; ls /tmp");
   expect(await read(beside.exec, next)).toMatchObject({ verdict: Verdict.EXITED, out: "kept\n" });

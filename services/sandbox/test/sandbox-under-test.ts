@@ -62,6 +62,8 @@ export interface SandboxUnderTest extends AsyncDisposable {
   containers(which?: "all"): Promise<string[]>;
   /** Another instance of the same service, with the same database and engine. */
   beside(extra?: Record<string, string>): Promise<Replica>;
+  /** A client of another instance alone, of whatever process. */
+  clientOf(address: string): Client<typeof ExecService>;
   /** Runs one statement on the database, as an operator could. */
   sql(statement: string): Promise<void>;
   /** Records that a run got this container. */
@@ -169,6 +171,10 @@ export async function startUnderTest(
       const client = createClient(ExecService, own.use(createRpcTransport(link)));
       const moved = own.move();
       return { exec: client, service: beside, [Symbol.asyncDispose]: () => moved.disposeAsync() };
+    },
+    clientOf(address) {
+      const link = { addresses: address, audience: "sandbox", minter, limits: { maxMessageBytes } };
+      return createClient(ExecService, parts.use(createRpcTransport(link)));
     },
     async sql(statement) {
       await records.withSystem("strays", async (tx) => {
