@@ -117,6 +117,14 @@ func TestWhatAProgramStoppedStaysStopped(t *testing.T) {
 	h.exits(1)
 }
 
+func TestMarksAreAboveWhatTheContainerWasGiven(t *testing.T) {
+	for usual, want := range map[int][2]int{-997: {501, 400}, 0: {501, 400}, 650: {651, 250}, 900: {noMark, 0}, 1000: {noMark, 0}} {
+		if first, count := (marker{usual: usual}).marks(); first != want[0] || count != want[1] {
+			t.Errorf("%d: %d, %d", usual, first, count)
+		}
+	}
+}
+
 func TestANeighboursOutOfMemoryIsNotACommandsOwn(t *testing.T) {
 	ended := syscall.WaitStatus(0)
 	for want, c := range map[bool]*child{false: {shared: true}, true: {shared: true, killed: true}} {

@@ -9,18 +9,20 @@ import (
 
 // The program is to be the first victim when memory runs out, not process 1, so it is started with an oom_score_adj of
 // its own. What it starts inherits that, whatever its session and its parents: each phase that runs beside others has
-// another one, by which its processes are known. A program can only raise its own.
+// another one, by which its processes are known. A program can only raise its own, and so can this process: what an
+// orchestrator gave the container is below all marks, and where that leaves too few there are none.
 const (
-	aloneMark = 500
-	firstMark = 501
-	marks     = 400
+	aloneMark   = 500
+	highestMark = 900
+	// noMark is none that a process can have.
+	noMark = -2000
 )
 
 // marker gives this process another oom_score_adj while a program is started. Its file is opened while this process is
 // still dumpable; afterwards it is root's.
 type marker struct {
 	fd    int
-	usual string
+	usual int
 }
 
 func openMarker() marker {
@@ -32,35 +34,48 @@ func openMarker() marker {
 	if err != nil {
 		fd = -1
 	}
-	return marker{fd, strings.TrimSpace(string(usual))}
+	number, _ := strconv.Atoi(strings.TrimSpace(string(usual)))
+	return marker{fd, number}
 }
 
-func (m marker) set(value string) bool {
+func (m marker) set(value int) bool {
 	if m.fd < 0 {
 		return false
 	}
-	_, err := syscall.Write(m.fd, []byte(value))
+	_, err := syscall.Write(m.fd, []byte(strconv.Itoa(value)))
 	return err == nil
+}
+
+// marks are the first and the number of those that phases beside others get.
+func (m marker) marks() (first, count int) {
+	first = max(aloneMark, m.usual) + 1
+	if count = highestMark - first + 1; count <= maxCommands {
+		return noMark, 0
+	}
+	return first, count
 }
 
 // forkLocked starts a program that bears the mark.
 func (p *processes) forkLocked(mark int, argv []string, attributes *syscall.ProcAttr) (int, error) {
-	value := strconv.Itoa(mark)
-	marked := p.marker.set(value)
+	marked := mark != noMark && p.marker.set(mark)
 	pid, err := syscall.ForkExec(argv[0], argv, attributes)
 	if marked {
 		p.marker.set(p.marker.usual)
-	} else if err == nil {
-		_ = os.WriteFile(procPath(pid, "oom_score_adj"), []byte(value), 0)
+	} else if err == nil && mark != noMark {
+		_ = os.WriteFile(procPath(pid, "oom_score_adj"), []byte(strconv.Itoa(mark)), 0)
 	}
 	return pid, err
 }
 
 // nextMarkLocked is one that no phase has.
 func (p *processes) nextMarkLocked() int {
+	first, count := p.marker.marks()
+	if count == 0 {
+		return noMark
+	}
 	for {
-		p.lastMark = (p.lastMark + 1) % marks
-		mark, taken := firstMark+p.lastMark, false
+		p.lastMark = (p.lastMark + 1) % count
+		mark, taken := first+p.lastMark, false
 		for _, c := range p.beside {
 			taken = taken || c.mark == mark
 		}
@@ -70,10 +85,10 @@ func (p *processes) nextMarkLocked() int {
 	}
 }
 
-// markOfLocked is -1 where no phase beside others has that leader.
+// markOfLocked is noMark where no phase beside others has that leader.
 func (p *processes) markOfLocked(leader int) int {
 	if c := p.beside[leader]; c != nil {
 		return c.mark
 	}
-	return -1
+	return noMark
 }

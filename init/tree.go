@@ -97,14 +97,11 @@ func (f folder) regular(name string) (int, syscall.Stat_t, error) {
 	return fd, stat, err
 }
 
-// make makes a folder of that owner where there is none; 0 leaves it to this process's user.
+// make makes a folder of that owner; 0 leaves it to this process's user.
 func (f folder) make(name string, owner int) error {
 	err := syscall.Mkdirat(f.fd, name, 0o755)
 	if err == nil && owner != 0 {
 		return syscall.Fchownat(f.fd, name, owner, owner, atSymlinkNofollow)
-	}
-	if err == syscall.EEXIST {
-		return nil
 	}
 	return err
 }
@@ -116,12 +113,11 @@ func (f folder) below(directory string, owner int) (folder, error) {
 		return here, err
 	}
 	for part := range strings.SplitSeq(directory, "/") {
-		if owner >= 0 {
-			err = here.make(part, owner)
-		}
-		next := folder{-1}
-		if err == nil {
-			next, err = here.enter(part)
+		next, err := here.enter(part)
+		if err == syscall.ENOENT && owner >= 0 {
+			if err = here.make(part, owner); err == nil {
+				next, err = here.enter(part)
+			}
 		}
 		here.close()
 		if err != nil {
