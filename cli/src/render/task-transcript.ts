@@ -121,6 +121,14 @@ export class TaskTranscript {
         this.#outcomeShown = true;
         this.#open.clear();
         return [...this.#settle(body.value.state === TaskState.SUCCEEDED), ...outcomeLines(body.value)];
+      case "approvalRequired": {
+        const { approvalId, tool, reason } = body.value;
+        return [...this.#settle(false), `  approval ${approvalId} needed for ${oneLine(tool)}: ${oneLine(reason)}`];
+      }
+      case "notice":
+        return [...this.#settle(false), `  ${oneLine(body.value.text)}`];
+      case "approvalDecided":
+      case "verificationCompleted":
       case undefined:
         return [];
     }

@@ -27,6 +27,13 @@ export function readConfig(environment: Environment) {
     DROVER_WORKER_SLOTS: env.integer({ min: 1, max: 256, default: 4 }),
     DROVER_LEASE_TTL_MS: env.milliseconds({ min: 1_500, max: 600_000, default: 15_000 }),
     DROVER_CLAIM_POLL_MS: env.milliseconds({ min: 50, max: 60_000, default: 1_000 }),
+    DROVER_TENANT_RUNNING: env.integer({ min: 1, max: 10_000, default: 4 }),
+    DROVER_TENANT_QUEUED: env.integer({ min: 1, max: 1_000_000, default: 1_000 }),
+    DROVER_DEAD_LETTER_CLAIMS: env.integer({ min: 1, max: 1_000, default: 5 }),
+    DROVER_MAX_WALL_MS: env.milliseconds({ min: 1_000, max: 604_800_000, default: 3_600_000 }),
+    DROVER_MAX_TOKENS: env.integer({ min: 0, max: 1_000_000_000, default: 0 }),
+    DROVER_MAX_COST_NANO_USD: env.integer({ min: 0, default: 0 }),
+    DROVER_MAX_TOOL_CALLS: env.integer({ min: 0, max: 100_000, default: 0 }),
     DROVER_MAX_ROUNDS: env.integer({ min: 1, max: 50, default: 10 }),
     DROVER_PARALLEL_CALLS: env.integer({ min: 1, max: 64, default: 4 }),
     DROVER_CALLS_PER_TURN: env.integer({ min: 1, max: recordedCalls, default: 16 }),
@@ -39,4 +46,18 @@ export function readConfig(environment: Environment) {
     DROVER_WATCH_HEARTBEAT_MS: env.milliseconds({ min: 100, max: 300_000, default: 15_000 }),
     DROVER_CODE_LANGUAGES: env.list({ default: ["python", "javascript", "bash"] }),
   });
+}
+
+/** What a submission that does not say otherwise may use up, and how many may wait. */
+export function submissionDefaultsOf(config: ReturnType<typeof readConfig>) {
+  return {
+    maxQueued: config.DROVER_TENANT_QUEUED,
+    budgets: {
+      wallMs: config.DROVER_MAX_WALL_MS,
+      tokens: config.DROVER_MAX_TOKENS,
+      costNanoUsd: config.DROVER_MAX_COST_NANO_USD,
+      toolCalls: config.DROVER_MAX_TOOL_CALLS,
+      outputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,
+    },
+  };
 }

@@ -11,7 +11,7 @@ import { createTaskService } from "./api/task-service.ts";
 import { runTask } from "./application/run-task.ts";
 import { TaskHubs } from "./application/task-hub.ts";
 import { startWorker } from "./application/worker.ts";
-import { readConfig } from "./config.ts";
+import { readConfig, submissionDefaultsOf } from "./config.ts";
 import { createBusSignals } from "./infrastructure/bus-signals.ts";
 import { connectPeers, openModel } from "./infrastructure/peers.ts";
 import { createPostgresTaskStore, systemJobs } from "./infrastructure/postgres-task-store.ts";
@@ -82,7 +82,12 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   };
   const hubs = new TaskHubs({ store, signals, clock: systemClock, pollMs: config.DROVER_WATCH_POLL_MS, onFault });
   const watch = { store, hubs, clock: systemClock, heartbeatMs: config.DROVER_WATCH_HEARTBEAT_MS };
-  const defaults = { model: config.DROVER_MODEL, maxRounds: config.DROVER_MAX_ROUNDS, collection: "default" };
+  const defaults = {
+    model: config.DROVER_MODEL,
+    maxRounds: config.DROVER_MAX_ROUNDS,
+    collection: "default",
+    ...submissionDefaultsOf(config),
+  };
   const server = started.use(
     await startRpcServer({
       ...{ service, listen: config.DROVER_LISTEN, limits: { maxMessageBytes }, logger, metrics, graceMs },
@@ -96,6 +101,8 @@ export async function startOrchestrator(environment: Environment, shared: Shared
     name: config.DROVER_REPLICA ?? (shared.bus === undefined ? newId() : "embedded"),
     slots: config.DROVER_WORKER_SLOTS,
     leaseTtlMs: config.DROVER_LEASE_TTL_MS,
+    perTenant: config.DROVER_TENANT_RUNNING,
+    maxIdle: config.DROVER_DEAD_LETTER_CLAIMS,
     pollMs: config.DROVER_CLAIM_POLL_MS,
     graceMs: graceMs / 2,
   };

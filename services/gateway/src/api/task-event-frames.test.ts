@@ -6,8 +6,6 @@ import { deltaFrame, taskEventFrames } from "./task-event-frames.ts";
 
 const event = (sequence: bigint, of: TaskEvent["event"]) =>
   create(TaskEventSchema, { taskId: "t", sequence, event: of });
-const changed = (from: TaskState, to: TaskState) =>
-  create(TaskEventSchema, { taskId: "t", sequence: 5n, event: { case: "statusChanged", value: { from, to } } });
 
 describe("taskEventFrames", () => {
   it.each([
@@ -24,24 +22,6 @@ describe("taskEventFrames", () => {
       sequence: "7",
       [of.case]: expect.anything(),
     });
-  });
-
-  it("announces an approval and a verification without an id, before the change itself", () => {
-    const names = (text: string | undefined) => text?.match(/^(id|event): .*$/gm);
-    expect(names(taskEventFrames(changed(TaskState.RUNNING, TaskState.WAITING_APPROVAL)))).toEqual([
-      "event: approval.required",
-      "id: 5",
-      "event: task.status.changed",
-    ]);
-    expect(names(taskEventFrames(changed(TaskState.VERIFYING, TaskState.SUCCEEDED)))).toEqual([
-      "event: verification.completed",
-      "id: 5",
-      "event: task.status.changed",
-    ]);
-    expect(names(taskEventFrames(changed(TaskState.CREATED, TaskState.RUNNING)))).toEqual([
-      "id: 5",
-      "event: task.status.changed",
-    ]);
   });
 
   it("passes over an event of a later version", () => {

@@ -21,7 +21,7 @@ export function createTaskService(parts: {
   readonly tracer: Tracer;
   readonly defaults: SubmissionDefaults;
   readonly watch: WatchParts;
-}): ServiceImpl<typeof TaskService> {
+}): Partial<ServiceImpl<typeof TaskService>> {
   const { store } = parts;
   return {
     async submitTask(request, context) {
@@ -51,8 +51,16 @@ export function createTaskService(parts: {
         yield watchMessage(message);
       }
     },
-    async cancelTask({ taskId, reason }, context) {
-      return { task: taskMessage(await cancelTask(parts, callerOf(context), { taskId, reason })) };
+    async cancelTask({ taskId, reason, expectedVersion }, context) {
+      return {
+        task: taskMessage(
+          await cancelTask(parts, callerOf(context), {
+            taskId,
+            reason,
+            expectedVersion: safeSequence(expectedVersion),
+          }),
+        ),
+      };
     },
   };
 }

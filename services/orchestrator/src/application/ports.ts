@@ -2,7 +2,7 @@ import type { Message, ToolSpec } from "@drover/model";
 import type { Span, TraceContext } from "@drover/tracing";
 import type { LoggedMessage } from "../domain/conversation.ts";
 import type { StepBody, TaskLog } from "../domain/step.ts";
-import type { Task, TaskMode, TaskUsage } from "../domain/task.ts";
+import type { Task, TaskBudgets, TaskMode, TaskUsage, VerificationReport } from "../domain/task.ts";
 import type { TaskEvent, TaskEventBody } from "../domain/task-event.ts";
 import type { TaskState } from "../domain/task-state.ts";
 import type { ToolCallOutcome } from "../domain/tool-call-state.ts";
@@ -21,7 +21,25 @@ export interface NewTask {
   readonly traceId: string;
   readonly createdBy: string;
   readonly maxRounds: number;
+  readonly agent: string;
+  readonly agentBody: Readonly<Record<string, unknown>>;
+  readonly priority: number;
+  readonly rerunOf: string | undefined;
+  readonly budgets: TaskBudgets;
+  readonly conversationPolicy: ConversationPolicy;
 }
+
+/** What happens to a task whose conversation has another one that has not ended. */
+export type ConversationPolicy = "QUEUE" | "REJECT" | "INTERRUPT";
+
+/** What becomes of a submission. */
+export type SubmitOutcome =
+  | { readonly outcome: "created"; readonly taskId: string; readonly interrupted: readonly string[] }
+  | { readonly outcome: "existing" | "conflict"; readonly taskId: string }
+  /** Too many tasks of the tenant wait. */
+  | { readonly outcome: "full" }
+  /** The conversation has the task `taskId`, which has not ended. */
+  | { readonly outcome: "busy"; readonly taskId: string };
 
 /** A task that a worker holds, and the epoch that its writes must name. */
 export interface Claim {
@@ -38,7 +56,29 @@ export interface Intent {
   readonly providerCallId: string;
   readonly tool: string;
   readonly arguments: string;
+  /** SHA-256 of `arguments`, lower-case hex. */
+  readonly argumentsHash: string;
   readonly argumentsPreview: string;
+  readonly policyEffect: "allow" | "ask" | "deny";
+  /** Empty where no rule fits. */
+  readonly policyRule: string;
+  readonly allowedCommands: readonly string[];
+  /** Present where somebody must approve; the approval is recorded with the call. */
+  readonly approval?: { readonly id: string };
+}
+
+/** An approval to be recorded in the commit that makes its call wait. */
+export interface NewApproval {
+  readonly id: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly argumentsPreview: string;
+  readonly argumentsHash: string;
+  /** Empty where the outcome of a call is unknown. */
+  readonly rule: string;
+  readonly reason: string;
+  readonly approverNotRequester: boolean;
+  readonly expiresMs: number;
 }
 
 /** How a call ended, as it is recorded. */
@@ -71,6 +111,9 @@ export interface TaskChange {
   readonly round?: number;
   readonly steps?: readonly { readonly seq: number; readonly round: number; readonly body: StepBody }[];
   readonly intents?: readonly Intent[];
+  /** Calls that are recorded already and must now wait for a decision. */
+  readonly awaiting?: readonly { readonly callId: string; readonly id: string }[];
+  readonly approvals?: readonly NewApproval[];
   readonly dispatched?: readonly string[];
   readonly results?: readonly CallResult[];
   readonly events?: readonly TaskEventBody[];
@@ -79,6 +122,8 @@ export interface TaskChange {
   readonly answer?: string;
   readonly failureReason?: string;
   readonly failureMessage?: string;
+  readonly verification?: VerificationReport;
+  readonly reworks?: number;
 }
 
 /** What became of a commit. `fenced` and `cancelled` wrote nothing. */
@@ -88,6 +133,7 @@ export type CommitOutcome =
       readonly version: number;
       readonly lastSequence: number;
       readonly cancelRequested: boolean;
+      readonly wallMsUsed: number;
     }
   /** Somebody else holds the task, or it has ended. */
   | { readonly outcome: "fenced" }
@@ -98,29 +144,41 @@ export type CommitOutcome =
 export interface TaskStore {
   submit(
     task: NewTask,
-    request: { readonly id: string; readonly bodyHash: string },
-  ): Promise<{ readonly outcome: "created" | "existing" | "conflict"; readonly taskId: string }>;
+    request: { readonly method: "SubmitTask" | "RerunTask"; readonly id: string; readonly bodyHash: string },
+    maxQueued: number,
+  ): Promise<SubmitOutcome>;
   get(tenant: string, taskId: string): Promise<Task | undefined>;
   /** Newest first; `before` is the id of the last task of the page before. */
   list(tenant: string, states: readonly TaskState[], limit: number, before: string | undefined): Promise<Task[]>;
   /** Events with a greater sequence than `after`, in order. */
   events(tenant: string, taskId: string, after: number, limit: number): Promise<TaskEvent[]>;
-  /** Records the wish; `cancelled` where nobody was at work, so that the task has ended with it. */
+  /**
+   * Records the wish; `cancelled` where nobody was at work, so that the task has ended with it; `stale` where it has
+   * another version than `expectedVersion` (0 is any).
+   */
   cancel(
     tenant: string,
     taskId: string,
-    actor: string,
-    reason: string,
+    wish: { readonly actor: string; readonly reason: string; readonly expectedVersion: number },
   ): Promise<{
-    readonly outcome: "cancelled" | "requested" | "ended" | "not_found";
+    readonly outcome: "cancelled" | "requested" | "ended" | "stale" | "not_found";
     readonly lastSequence: number;
   }>;
-  /** Claims up to `limit` tasks of all tenants that are due and held by nobody. */
-  claim(owner: string, limit: number, ttlMs: number): Promise<Claim[]>;
+  /**
+   * Claims up to `limit` tasks of all tenants that are due and held by nobody; tenants take turns, none has more than
+   * `perTenant` running. One that was claimed `maxIdle` times in a row without a commit ends as FAILED, DEAD_LETTER.
+   */
+  claim(
+    owner: string,
+    options: { readonly limit: number; readonly ttlMs: number; readonly perTenant: number; readonly maxIdle: number },
+  ): Promise<Claim[]>;
   /** Lets go of what an earlier process of the same name still holds. Returns how many. */
   reclaim(owner: string): Promise<number>;
   /** Undefined: the claim is lost. */
-  renew(claim: Claim, ttlMs: number): Promise<{ readonly cancelRequested: boolean } | undefined>;
+  renew(
+    claim: Claim,
+    ttlMs: number,
+  ): Promise<{ readonly cancelRequested: boolean; readonly wallMsUsed: number } | undefined>;
   /** Gives the task back, to be claimed after `delayMs`. */
   release(claim: Claim, delayMs: number): Promise<void>;
   load(claim: Claim): Promise<{ readonly task: Task; readonly log: TaskLog } | undefined>;

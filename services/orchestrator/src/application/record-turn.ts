@@ -5,6 +5,7 @@ import { markedAnswer, nudgeAfter } from "../domain/final-answer.ts";
 import { isStuck, type NextAction } from "../domain/next-action.ts";
 import { recordedCalls, type Step } from "../domain/step.ts";
 import type { AskedTurn } from "./ask-model.ts";
+import { digest } from "./digest.ts";
 import { failTask } from "./end-task.ts";
 import type { Intent, TaskChange } from "./ports.ts";
 import type { TaskSession } from "./task-session.ts";
@@ -20,7 +21,8 @@ export async function recordTurn(
 ): Promise<void> {
   const { decision } = turn.reply;
   const step = stepOf(session, action, turn);
-  const change = changeOf(action, turn, step);
+  const intents = await intentsOf(turn, step.seq);
+  const change = changeOf(action, turn, step, intents);
   // A question without tools that was not answered is no round to go on from.
   const unanswered = action.last && decision.kind !== "final";
   const stuck = isStuck({ ...session.log, steps: [...session.log.steps, step] });
@@ -37,7 +39,7 @@ export async function recordTurn(
     }
     case "tool_calls":
       if (unanswered) return roundLimit(session, change, "it asked for tools again");
-      await session.commit({ ...change, intents: intentsOf(turn, step.seq) });
+      await session.commit({ ...change, intents });
       return;
     case "empty":
     case "length": {
@@ -99,7 +101,12 @@ function stepOf(
   };
 }
 
-function changeOf(action: NextAction & { readonly kind: "ask" }, turn: AskedTurn, step: Step): TaskChange {
+function changeOf(
+  action: NextAction & { readonly kind: "ask" },
+  turn: AskedTurn,
+  step: Step,
+  intents: readonly Intent[],
+): TaskChange {
   const text = step.body.kind === "turn" ? step.body.text : "";
   const message = {
     type: "assistant_message",
@@ -108,7 +115,7 @@ function changeOf(action: NextAction & { readonly kind: "ask" }, turn: AskedTurn
     model: turn.reply.model,
     usage: turn.usage,
   } as const;
-  const requested = intentsOf(turn, step.seq).map(
+  const requested = intents.map(
     ({ callId, tool, argumentsPreview: preview, ordinal }) =>
       ({ type: "tool_call_requested", callId, tool, argumentsPreview: preview, ordinal }) as const,
   );
@@ -116,16 +123,23 @@ function changeOf(action: NextAction & { readonly kind: "ask" }, turn: AskedTurn
   return { round: action.round, usage: turn.usage, steps: [step], events: [message, ...recorded] };
 }
 
-function intentsOf({ reply }: AskedTurn, stepSeq: number): Intent[] {
+async function intentsOf({ reply }: AskedTurn, stepSeq: number): Promise<Intent[]> {
   if (reply.decision.kind !== "tool_calls") return [];
-  return reply.decision.toolCalls.slice(0, recordedCalls).map((call, ordinal) => ({
-    callId: call.callId,
-    stepSeq,
-    ordinal,
-    providerCallId: headOf(call.providerCallId, 256),
-    // A name that no provider accepts would make the whole history unusable; the call fails as an unknown tool.
-    tool: isToolName(call.name) ? call.name : call.name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed",
-    arguments: call.argumentsJson,
-    argumentsPreview: headOf(redact(call.argumentsJson).text, argumentsPreview),
-  }));
+  const calls = reply.decision.toolCalls.slice(0, recordedCalls);
+  return await Promise.all(
+    calls.map(async (call, ordinal) => ({
+      callId: call.callId,
+      stepSeq,
+      ordinal,
+      providerCallId: headOf(call.providerCallId, 256),
+      // A name that no provider accepts would make the whole history unusable; the call fails as an unknown tool.
+      tool: isToolName(call.name) ? call.name : call.name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed",
+      arguments: call.argumentsJson,
+      argumentsHash: await digest(call.argumentsJson),
+      argumentsPreview: headOf(redact(call.argumentsJson).text, argumentsPreview),
+      policyEffect: "allow" as const,
+      policyRule: "",
+      allowedCommands: [],
+    })),
+  );
 }

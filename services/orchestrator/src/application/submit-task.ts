@@ -1,8 +1,9 @@
-import { newId } from "@drover/kernel";
+import { DroverError, newId } from "@drover/kernel";
 import { newTraceContext } from "@drover/tracing";
 import { checkSubmission, requestIdTaken, type Submission } from "../domain/submission.ts";
-import type { Task } from "../domain/task.ts";
-import type { TaskSignals, TaskStore } from "./ports.ts";
+import type { Task, TaskBudgets } from "../domain/task.ts";
+import { digest } from "./digest.ts";
+import type { SubmitOutcome, TaskSignals, TaskStore } from "./ports.ts";
 
 /** Who asks. */
 export interface Requester {
@@ -15,6 +16,9 @@ export interface SubmissionDefaults {
   readonly model: string;
   readonly maxRounds: number;
   readonly collection: string;
+  readonly budgets: TaskBudgets;
+  /** Tasks of a tenant that may wait. */
+  readonly maxQueued: number;
 }
 
 /**
@@ -42,20 +46,56 @@ export async function submitTask(
     traceId: newTraceContext().traceId,
     createdBy: subject,
     maxRounds: submission.maxRounds || defaults.maxRounds,
+    agent: "",
+    agentBody: {},
+    priority: 0,
+    rerunOf: undefined,
+    budgets: defaults.budgets,
+    conversationPolicy: "QUEUE",
   } as const;
-  const request = { id: submission.requestId, bodyHash: await bodyHash(subject, submission) };
-  const { outcome, taskId } = await store.submit(task, request);
-  if (outcome === "conflict") throw requestIdTaken(submission.requestId);
-  if (outcome === "created") signals.ready(taskId);
-  const recorded = await store.get(tenant, taskId);
+  const request = {
+    method: "SubmitTask",
+    id: submission.requestId,
+    bodyHash: await bodyHash(subject, submission),
+  } as const;
+  const submitted = await store.submit(task, request, defaults.maxQueued);
+  if (submitted.outcome === "full") throw queueFull(defaults.maxQueued);
+  if (submitted.outcome === "busy") throw conversationBusy(submitted.taskId);
+  if (submitted.outcome === "conflict") throw requestIdTaken(submission.requestId);
+  if (submitted.outcome === "created") announce(signals, tenant, subject, submitted);
+  const recorded = await store.get(tenant, submitted.taskId);
   // An old request id can outlive its task.
   if (recorded === undefined) throw requestIdTaken(submission.requestId);
   return recorded;
 }
 
-async function bodyHash(subject: string, submission: Submission): Promise<string> {
+function announce(
+  signals: TaskSignals,
+  tenant: string,
+  actor: string,
+  created: SubmitOutcome & { readonly outcome: "created" },
+): void {
+  for (const other of created.interrupted) {
+    signals.cancelled(tenant, other, actor, "interrupted by a newer task");
+    signals.ready(other);
+  }
+  signals.ready(created.taskId);
+}
+
+function queueFull(most: number): DroverError {
+  return new DroverError("RESOURCE_EXHAUSTED", `${most} tasks of this tenant wait already; submit again later.`, {
+    reason: "TASK_QUEUE_FULL",
+    retryable: true,
+  });
+}
+
+function conversationBusy(taskId: string): DroverError {
+  return new DroverError("FAILED_PRECONDITION", `The conversation's task ${taskId} has not ended.`, {
+    reason: "CONVERSATION_BUSY",
+  });
+}
+
+function bodyHash(subject: string, submission: Submission): Promise<string> {
   const { requestId: _, ...body } = submission;
-  const bytes = new TextEncoder().encode(JSON.stringify([subject, Object.entries(body).sort()]));
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return digest(JSON.stringify([subject, Object.entries(body).sort()]));
 }

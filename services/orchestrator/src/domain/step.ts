@@ -44,8 +44,15 @@ export interface ToolCallRecord {
   readonly ordinal: number;
   readonly providerCallId: string;
   readonly tool: string;
-  /** Exactly what the model wrote; never shown to anybody but the tool and the model. */
+  /** Exactly what the model wrote, or what an approver put in its place; never shown to anybody but the tool and the model. */
   readonly arguments: string;
+  /** SHA-256 of `arguments`, lower-case hex; an approval names it. */
+  readonly argumentsHash: string;
+  /** What the policy said when the call was proposed, and by which rule; empty where none fits. */
+  readonly policyEffect: "allow" | "ask" | "deny";
+  readonly policyRule: string;
+  /** The only commands that a shell tool may run; empty for no such rule. */
+  readonly allowedCommands: readonly string[];
   readonly state: ToolCallState;
   /** The text that the model is shown; empty while the call is open. */
   readonly shown: string;

@@ -68,6 +68,13 @@ export function requestIdTaken(requestId: string): DroverError {
   });
 }
 
+/** ABORTED for a task that has another version than the caller expects. */
+export function staleVersion(expected: number): DroverError {
+  return new DroverError("ABORTED", `The task does not have version ${expected} any more; read it again.`, {
+    reason: "VERSION_MISMATCH",
+  });
+}
+
 function promptFaults(prompt: string): FieldViolation[] {
   const most = submissionLimits.promptCharacters;
   if (prompt.trim() !== "" && prompt.length <= most) return [];
