@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { blobMigrations, createBlobStore } from "@drover/blob";
-import { type Bus, connectNats } from "@drover/bus";
+import { type Bus, connectNats, stopWithTasks } from "@drover/bus";
 import { DroverError } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
@@ -50,6 +50,8 @@ export async function startMemory(environment: Environment, shared: SharedParts 
   const blobs = createBlobStore(database, { maxBytes: 2 * config.spill.maxBytes });
   const bodies = createSpillBodies(database, blobs);
   const log = createConversationLog(database, bodies);
+  const tasks = started.use(stopWithTasks(bus));
+  const use = useCases(config, { log, spills: bodies, tracer });
   const server = started.use(
     await startRpcServer({
       service,
@@ -59,8 +61,7 @@ export async function startMemory(environment: Environment, shared: SharedParts 
       logger,
       metrics,
       graceMs: config.shutdownGraceMs,
-      routes: (router) =>
-        router.service(ConversationService, conversationHandlers(useCases(config, { log, spills: bodies, tracer }))),
+      routes: (router) => router.service(ConversationService, conversationHandlers(use, tasks)),
     }),
   );
   const admin = started.use(

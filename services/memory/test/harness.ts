@@ -13,8 +13,9 @@ export interface MemoryUnderTest extends AsyncDisposable {
   readonly client: Client<typeof ConversationService>;
   readonly bus: Bus;
   readonly adminAddress: string;
+  readonly databaseUrl: string;
   /** Call options of a caller with every scope of the service. */
-  as(tenant: string, subject?: string, trace?: Parameters<typeof actingAs>[1]): CallOptions;
+  as(tenant: string, subject?: string, trace?: Parameters<typeof actingAs>[1], taskId?: string): CallOptions;
 }
 
 /** Starts the service on a database of its own, or on the one at `url`. */
@@ -46,8 +47,12 @@ export async function startUnderTest(url?: string, environment: Record<string, s
     client: createClient(ConversationService, transport),
     bus,
     adminAddress: service.adminAddress,
-    as: (tenant, subject = "alice", trace) => ({
-      contextValues: actingAs({ tenant, subject, scopes: ["memory:read", "memory:write"] }, trace),
+    databaseUrl,
+    as: (tenant, subject = "alice", trace, taskId) => ({
+      contextValues: actingAs(
+        { tenant, subject, scopes: ["memory:read", "memory:write"], ...(taskId === undefined ? {} : { taskId }) },
+        trace,
+      ),
     }),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { blobMigrations, createBlobStore } from "@drover/blob";
-import { type Bus, connectNats } from "@drover/bus";
+import { type Bus, connectNats, stopWithTasks } from "@drover/bus";
 import { DroverError } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
@@ -55,6 +55,7 @@ export async function startRag(environment: Environment, shared: SharedParts = {
   const { maxChunks, weights, embeddingTimeoutMs } = config;
   const upload = createUploadDocument({ store, splitter, embedder, receive, tracer, maxChunks });
   const search = createSearchDocuments({ store, index, embedder, weights, tracer, embeddingTimeoutMs });
+  const tasks = started.use(stopWithTasks(bus));
   const server = started.use(
     await startRpcServer({
       service,
@@ -66,8 +67,8 @@ export async function startRag(environment: Environment, shared: SharedParts = {
       graceMs: config.shutdownGraceMs,
       routes: (router) =>
         router
-          .service(DocumentService, documentHandlers({ upload, documents: createDocuments(store) }))
-          .service(RetrievalService, retrievalHandlers(search)),
+          .service(DocumentService, documentHandlers({ upload, documents: createDocuments(store) }, tasks))
+          .service(RetrievalService, retrievalHandlers(search, tasks)),
     }),
   );
   const admin = started.use(

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { type CallOptions, type Client, createClient } from "@connectrpc/connect";
 import { blobMigrations } from "@drover/blob";
-import { createInProcessBus } from "@drover/bus";
+import { type Bus, createInProcessBus } from "@drover/bus";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
 import { RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
@@ -13,8 +13,9 @@ export interface RagUnderTest extends AsyncDisposable {
   readonly documents: Client<typeof DocumentService>;
   readonly retrieval: Client<typeof RetrievalService>;
   readonly databaseUrl: string;
-  /** Call options of a caller of the tenant with every scope of the service. */
-  as(tenant: string): CallOptions;
+  readonly bus: Bus;
+  /** Call options of a caller of the tenant with every scope of the service, perhaps on behalf of a task. */
+  as(tenant: string, taskId?: string): CallOptions;
 }
 
 /** Starts the service on a database of its own, or on the one at `url`. */
@@ -49,8 +50,12 @@ export async function startUnderTest(
     documents: createClient(DocumentService, transport),
     retrieval: createClient(RetrievalService, transport),
     databaseUrl,
-    as: (tenant) => ({
-      contextValues: actingAs({ tenant, subject: "alice", scopes: ["documents:read", "documents:write"] }),
+    bus,
+    as: (tenant, taskId) => ({
+      contextValues: actingAs({
+        ...{ tenant, subject: "alice", scopes: ["documents:read", "documents:write"] },
+        ...(taskId === undefined ? {} : { taskId }),
+      }),
     }),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };

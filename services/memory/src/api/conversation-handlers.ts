@@ -1,5 +1,6 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { TaskWork } from "@drover/bus";
 import type { BuildContextResponseSchema, ConversationService } from "@drover/proto/memory/v1/conversation_service";
 import { callerOf, traceOf } from "@drover/rpc";
 import type { AppendMessages } from "../application/append-messages.ts";
@@ -20,8 +21,14 @@ export interface ConversationUseCases {
   readonly readSpill: ReadSpill;
 }
 
-/** The handlers of `drover.memory.v1.ConversationService`. */
-export function conversationHandlers(use: ConversationUseCases): ServiceImpl<typeof ConversationService> {
+/**
+ * The handlers of `drover.memory.v1.ConversationService`. A task's cancel stops the making of its contexts; what is
+ * appended and stored is the record of the task and stays wanted.
+ */
+export function conversationHandlers(
+  use: ConversationUseCases,
+  tasks: TaskWork,
+): ServiceImpl<typeof ConversationService> {
   return {
     async appendMessages(request, context) {
       const drafts = draftsOf(request.messages, "messages");
@@ -33,13 +40,17 @@ export function conversationHandlers(use: ConversationUseCases): ServiceImpl<typ
       return { messages: page.messages.map(protoMessage), nextPageToken: page.nextPageToken };
     },
     async buildContext(request, context) {
-      const built = await use.build(callOf(context), {
+      const call = callOf(context);
+      const wanted = {
         conversationId: request.conversationId,
         append: draftsOf(request.append, "append"),
         windowTokens: Number(request.windowTokens),
         reservedOutputTokens: Number(request.reservedOutputTokens),
         fixedTokens: Number(request.fixedTokens),
-      });
+      };
+      const built = await tasks.during({ ...call.owner, taskId: call.taskId }, call.signal, (signal) =>
+        use.build({ ...call, signal }, wanted),
+      );
       return contextResponse(built);
     },
     async putSpill(requests, context) {
