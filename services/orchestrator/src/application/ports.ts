@@ -1,7 +1,9 @@
 import type { Message, ToolSpec } from "@drover/model";
 import type { Span, TraceContext } from "@drover/tracing";
+import type { Agent, AgentSnapshot } from "../domain/agent.ts";
 import type { LoggedMessage } from "../domain/conversation.ts";
 import type { StepBody, TaskLog } from "../domain/step.ts";
+import type { ConversationPolicy } from "../domain/submission.ts";
 import type { Task, TaskBudgets, TaskMode, TaskUsage, VerificationReport } from "../domain/task.ts";
 import type { TaskEvent, TaskEventBody } from "../domain/task-event.ts";
 import type { TaskState } from "../domain/task-state.ts";
@@ -28,9 +30,6 @@ export interface NewTask {
   readonly budgets: TaskBudgets;
   readonly conversationPolicy: ConversationPolicy;
 }
-
-/** What happens to a task whose conversation has another one that has not ended. */
-export type ConversationPolicy = "QUEUE" | "REJECT" | "INTERRUPT";
 
 /** What becomes of a submission. */
 export type SubmitOutcome =
@@ -185,6 +184,24 @@ export interface TaskStore {
   commit(claim: Claim, version: number, change: TaskChange): Promise<CommitOutcome>;
 }
 
+/** The record of agents, by tenant. Every method may fail with UNAVAILABLE when the database is away. */
+export interface AgentStore {
+  /** Creates or replaces; undefined where the agent has another version than `expectedVersion` (0 is any). */
+  put(
+    tenant: string,
+    agent: {
+      readonly name: string;
+      readonly body: AgentSnapshot;
+      readonly expectedVersion: number;
+      readonly updatedBy: string;
+    },
+  ): Promise<Agent | undefined>;
+  get(tenant: string, name: string): Promise<Agent | undefined>;
+  /** By name, after `after`. */
+  list(tenant: string, limit: number, after: string): Promise<readonly Agent[]>;
+  delete(tenant: string, name: string): Promise<void>;
+}
+
 /** A piece of the model's text as it comes. */
 export interface Delta {
   readonly taskId: string;
@@ -264,6 +281,11 @@ export interface Tool {
    * same becomes one. Must be safe to repeat with the same `callId`. Ends soon after an abort.
    */
   execute(args: Readonly<Record<string, unknown>>, context: ToolContext, signal: AbortSignal): Promise<ToolResult>;
+  /**
+   * Ends what the call still does that an earlier worker sent, and tells how it went; undefined where it never began.
+   * Throws where its end cannot be proven. Absent: nothing of a call outlives the rpc that carries it.
+   */
+  readonly stop?: (context: ToolContext, signal: AbortSignal) => Promise<ToolResult | undefined>;
 }
 
 /** The tools on offer. */
