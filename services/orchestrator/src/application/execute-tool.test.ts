@@ -31,7 +31,7 @@ const clock: Clock = {
 };
 
 function run(execute: Tool["execute"], signal = new AbortController().signal, timeoutMs = 1_000, graceMs = 20) {
-  const tool: Tool = { spec: { name: "tool", description: "", parameters: {} }, timeoutMs, execute };
+  const tool: Tool = { spec: { name: "tool", description: "", parameters: {} }, timeoutMs, replay: "safe", execute };
   return executeTool(tool, {}, context, signal, { patience: { totalMs: 10_000, clock }, graceMs });
 }
 

@@ -1,4 +1,4 @@
-import type { TaskUsage } from "./task.ts";
+import type { TaskUsage, VerificationReport } from "./task.ts";
 import type { ToolCallState } from "./tool-call-state.ts";
 
 /** What one step of a task holds. Steps are only ever appended; everything a task knows follows from them. */
@@ -14,13 +14,29 @@ export type StepBody =
       readonly finishReason: string;
       readonly decision: "final" | "tool_calls" | "refusal" | "length" | "content_filter" | "empty";
       readonly usage: TaskUsage;
-      /** The turn was asked for without tools, because the rounds were used up. */
+      /** What the model was asked as. */
+      readonly role: "agent";
+      /** The turn was asked for without tools, because a budget was used up. */
       readonly last: boolean;
     }
   /** The results of the calls of step `turn` are in the call log. */
   | { readonly kind: "results"; readonly turn: number }
+  /** The answer of the turn before it was checked. */
+  | {
+      readonly kind: "verification";
+      readonly report: VerificationReport;
+      /** Present where a model was asked for its verdict. */
+      readonly role?: "verifier";
+      readonly model?: string;
+      readonly usage?: TaskUsage;
+    }
   /** Words of the loop itself to the model: what was wrong with its turn, or that it must answer now. */
-  | { readonly kind: "nudge"; readonly text: string };
+  | {
+      readonly kind: "nudge";
+      readonly text: string;
+      /** What it is about, UPPER_SNAKE_CASE, where the loop itself has to know. */
+      readonly code?: string;
+    };
 
 /** A step in its place. */
 export interface Step {
@@ -64,6 +80,11 @@ export interface ToolCallRecord {
 export interface TaskLog {
   readonly steps: readonly Step[];
   readonly calls: readonly ToolCallRecord[];
+}
+
+/** True for a turn whose calls must have their results before anything else. One that had no tools on offer has none. */
+export function asksForCalls({ body }: Step): boolean {
+  return body.kind === "turn" && body.decision === "tool_calls" && !body.last;
 }
 
 /** The calls of one turn, in call order. */

@@ -34,6 +34,8 @@ export function bashOutputTool(transport: Transport): Tool {
       },
     },
     timeoutMs: (maxWaitSeconds + 30) * 1000,
+    replay: "safe",
+    polling: true,
     async execute(args, context, signal) {
       const number = (value: unknown) => BigInt(typeof value === "number" ? value : 0);
       const request = {

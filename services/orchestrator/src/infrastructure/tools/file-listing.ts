@@ -24,6 +24,7 @@ export function listDirectoryTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const target = workspacePath(typeof args.path === "string" ? args.path : "");
       if ("refused" in target) return target.refused;
@@ -51,6 +52,7 @@ export function globTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const target = workspacePath(String(args.pattern));
       if ("refused" in target) return target.refused;

@@ -25,6 +25,7 @@ export function grepTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const target = workspacePath(typeof args.path === "string" ? args.path : "");
       if ("refused" in target) return target.refused;

@@ -21,6 +21,7 @@ export function killBashTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 60_000,
+    replay: "idempotent",
     async execute(args, context, signal) {
       const request = { executionId: String(args.id) };
       const { execution } = await client.signal(request, actingFor(context, ["exec:run"], signal));

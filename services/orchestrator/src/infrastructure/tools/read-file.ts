@@ -28,6 +28,7 @@ export function readFileTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const target = workspacePath(String(args.path));
       if ("refused" in target) return target.refused;

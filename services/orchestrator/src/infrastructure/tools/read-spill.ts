@@ -25,6 +25,7 @@ export function readSpillTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const request = {
         conversationId: context.conversationId,

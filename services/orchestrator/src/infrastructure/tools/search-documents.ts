@@ -27,6 +27,7 @@ export function searchDocumentsTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const query = headOf(String(args.query), queryCharacters);
       const limit = typeof args.limit === "number" ? args.limit : 5;

@@ -12,6 +12,7 @@ export function createToolBox(tools: readonly Tool[]): ToolBox {
   const names = [...known.keys()].join(", ");
   return {
     specs: tools.map((tool) => tool.spec),
+    polling: new Set(tools.filter((tool) => tool.polling === true).map((tool) => tool.spec.name)),
     resolve(name, argumentsJson) {
       const entry = known.get(name);
       if (entry === undefined) {

@@ -27,6 +27,7 @@ export function writeFileTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "idempotent",
     async execute(args, context, signal) {
       const target = workspacePath(String(args.path));
       if ("refused" in target) return target.refused;
