@@ -167,8 +167,16 @@ function fakeExec(state: PeerState): Partial<ServiceImpl<typeof ExecService>> {
       yield { sequence: 2n, event: { case: "ended", value: { execution: await ended } } };
     },
     async getExecution({ key }) {
-      const run = state.runs.get(key.value ?? "");
-      if (run === undefined) throw notFound("execution", key.value ?? "");
+      const callId = key.value ?? "";
+      const run = state.runs.get(callId);
+      if (run === undefined) throw notFound("execution", callId);
+      const running = { id: callId, callId, state: ExecutionState.RUNNING };
+      return { execution: state.ended.includes(callId) ? await run.ended : create(ExecutionSchema, running) };
+    },
+    async signal({ executionId }) {
+      const run = state.runs.get(executionId);
+      if (run === undefined) throw notFound("execution", executionId);
+      run.stop.abort();
       return { execution: await run.ended };
     },
   };

@@ -8,6 +8,7 @@ import type { Claim } from "./ports.ts";
 import { recordTurn } from "./record-turn.ts";
 import { type CallParts, runCalls } from "./run-calls.ts";
 import type { RunControl } from "./run-control.ts";
+import { stopCalls } from "./stop-calls.ts";
 import { type SessionParts, TaskSession } from "./task-session.ts";
 
 /** How long the end of a task's containers is waited for. */
@@ -72,12 +73,19 @@ async function absorb(parts: RunParts, session: TaskSession, action: NextAction,
   if (isStop(error, "LEASE_LOST")) throw error;
   if (session.control.signal.aborted && action.kind !== "cancel") return;
   const known = DroverError.from(error);
+  if (known.reason === "TASK_CANCELLED" && action.kind !== "cancel") return heardCancel(parts, session);
   if (known.code === "INTERNAL" || action.kind === "cancel" || action.kind === "fail") {
     parts.onFault(error, `${action.kind} of a task failed`);
   }
   if (action.kind === "cancel" || action.kind === "fail") throw error;
   const { reason, message } = failureOf(known, action, session);
   await failTask(session, reason, message);
+}
+
+/** Another service heard of a cancel before this worker: the record says whether it is of this attempt. */
+async function heardCancel(parts: RunParts, session: TaskSession): Promise<void> {
+  const { tenant, id } = session.task;
+  if ((await parts.store.get(tenant, id))?.cancelRequested) session.control.cancel();
 }
 
 async function act(parts: RunParts, session: TaskSession, action: NextAction): Promise<void> {
@@ -94,6 +102,7 @@ async function act(parts: RunParts, session: TaskSession, action: NextAction): P
     case "verify":
       return succeedTask(parts, session);
     case "cancel":
+      await stopCalls(parts, session);
       return cancelTask(session);
     case "fail":
       return failTask(session, action.reason, action.message);
