@@ -6,6 +6,8 @@ ALTER TABLE task
   ADD COLUMN agent_body jsonb NOT NULL DEFAULT '{}',
   ADD COLUMN priority smallint NOT NULL DEFAULT 0 CHECK (priority BETWEEN -10 AND 10),
   ADD COLUMN rerun_of uuid,
+  -- The workspace came with the submission and was not made for this task alone.
+  ADD COLUMN workspace_given boolean NOT NULL DEFAULT false,
   ADD COLUMN resumes integer NOT NULL DEFAULT 0,
   -- Budgets; 0 is none. The one of rounds is max_rounds.
   ADD COLUMN max_wall_ms bigint NOT NULL DEFAULT 0,
@@ -28,6 +30,7 @@ CREATE INDEX task_claimable ON task (tenant_id, priority DESC, next_run_at, id)
   WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED');
 CREATE INDEX task_conversation ON task (tenant_id, conversation_id)
   WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED');
+CREATE INDEX task_held ON task (tenant_id) WHERE lease_owner IS NOT NULL;
 CREATE INDEX task_ended ON task (ended_at) WHERE state IN ('SUCCEEDED', 'FAILED', 'CANCELLED');
 
 ALTER TABLE step DROP CONSTRAINT step_kind_check;

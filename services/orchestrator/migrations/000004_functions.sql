@@ -90,6 +90,12 @@ CREATE FUNCTION save_task(t task) RETURNS void LANGUAGE sql AS $$
     WHERE k.tenant_id = t.tenant_id AND k.id = t.id
 $$;
 
+-- Tasks of a tenant that wait for a worker.
+CREATE FUNCTION queued_tasks(p_tenant text) RETURNS bigint LANGUAGE sql STABLE AS $$
+  SELECT count(*) FROM task k WHERE k.tenant_id = p_tenant
+    AND k.state IN ('CREATED', 'PLANNING', 'RUNNING', 'VERIFYING') AND k.lease_owner IS NULL
+$$;
+
 -- Records a task with its first transition, event and step. Outcome 'created', 'existing' (the request id was used
 -- with the same body), 'conflict' (with another one), 'full' (p_max_queued tasks of the tenant wait already) or 'busy'
 -- (its conversation has a task that has not ended, and the policy is REJECT). `interrupted` are the tasks that were
@@ -122,8 +128,7 @@ BEGIN
   END IF;
   -- One at a time within a tenant, so that its limit and its conversations hold exactly.
   PERFORM pg_advisory_xact_lock(hashtextextended('submit ' || p_tenant, 0));
-  IF (SELECT count(*) FROM task k WHERE k.tenant_id = p_tenant
-        AND k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND k.started_at IS NULL) >= p_max_queued THEN
+  IF queued_tasks(p_tenant) >= p_max_queued THEN
     DELETE FROM request_id r WHERE r.tenant_id = p_tenant AND r.method = p_method AND r.request_id = p_request_id;
     RETURN QUERY SELECT 'full', NULL::uuid, v_interrupted;
     RETURN;
@@ -141,12 +146,13 @@ BEGIN
     END LOOP;
   END IF;
   INSERT INTO task (tenant_id, id, state, mode, prompt, model, collection, conversation_id, workspace_id, trace_id,
-      created_by, max_rounds, version, agent, agent_body, priority, rerun_of, max_wall_ms, max_tokens,
+      created_by, max_rounds, version, agent, agent_body, priority, rerun_of, workspace_given, max_wall_ms, max_tokens,
       max_cost_nano_usd, max_tool_calls, max_output_tokens)
     VALUES (p_tenant, (p_task->>'id')::uuid, 'CREATED', p_task->>'mode', p_task->>'prompt', p_task->>'model',
       p_task->>'collection', v_conversation, (p_task->>'workspaceId')::uuid, p_task->>'traceId',
       p_task->>'createdBy', (p_task->>'maxRounds')::int, 1, coalesce(p_task->>'agent', ''),
       coalesce(p_task->'agentBody', '{}'), coalesce((p_task->>'priority')::smallint, 0), (p_task->>'rerunOf')::uuid,
+      p_task->>'workspaceId' IS NOT NULL,
       coalesce((v_budgets->>'wallMs')::bigint, 0), coalesce((v_budgets->>'tokens')::bigint, 0),
       coalesce((v_budgets->>'costNanoUsd')::bigint, 0), coalesce((v_budgets->>'toolCalls')::int, 0),
       coalesce((v_budgets->>'outputTokens')::int, 0))
@@ -159,55 +165,81 @@ BEGIN
   RETURN QUERY SELECT 'created', t.id, v_interrupted;
 END $$;
 
--- Claims up to p_limit tasks that are due and held by nobody. Tenants take turns: the one with the fewest running tasks
--- first, none with more than p_per_tenant. A task waits for the others of its conversation unless it has begun. One
--- that was claimed p_max_idle times without a single commit is ended as FAILED instead. The lock makes claimers take
--- turns, so that limits hold over all replicas.
-CREATE FUNCTION claim_tasks(p_owner text, p_limit integer, p_ttl_ms integer, p_per_tenant integer, p_max_idle integer)
-RETURNS TABLE (tenant_id text, task_id uuid, lease_epoch bigint) LANGUAGE plpgsql AS $$
-#variable_conflict use_column
-DECLARE
-  t task;
-BEGIN
-  PERFORM pg_advisory_xact_lock(hashtextextended('claim', 0));
-  FOR t IN SELECT * FROM task k WHERE k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND k.idle_claims >= p_max_idle
-      AND k.cancel_requested_at IS NULL AND k.next_run_at <= now() AND (k.lease_until IS NULL OR k.lease_until < now())
-      LIMIT 16 FOR UPDATE SKIP LOCKED LOOP
-    t.version := t.version + 1;
-    t.lease_epoch := t.lease_epoch + 1;
-    t.failure_reason := 'DEAD_LETTER';
-    t.failure_message := format('%s workers in a row took the task up and did not get a single step done.', p_max_idle);
-    t := enter_state(t, 'FAILED', 'claimer', 'DEAD_LETTER', 'claimed_in_vain');
-    PERFORM save_task(t);
-  END LOOP;
-  RETURN QUERY
-  WITH tenants AS (
-    SELECT k.tenant_id, count(*) FILTER (WHERE k.lease_until >= now()) AS running FROM task k
-      WHERE k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') GROUP BY k.tenant_id),
+-- Tasks that may be claimed now, the next first: tenants take turns, the one with the fewest running tasks first, none
+-- with more than p_per_tenant. A task waits for the others of its conversation unless it has begun, and is nobody's
+-- when it was claimed p_max_idle times without a single commit.
+CREATE FUNCTION claimable_tasks(p_limit integer, p_per_tenant integer, p_max_idle integer)
+RETURNS TABLE (tenant_id text, task_id uuid) LANGUAGE sql STABLE AS $$
+  WITH RECURSIVE tenants AS (
+    (SELECT k.tenant_id FROM task k WHERE k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') ORDER BY k.tenant_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT k.tenant_id FROM task k WHERE k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')
+        AND k.tenant_id > n.tenant_id ORDER BY k.tenant_id LIMIT 1)
+      FROM tenants n WHERE n.tenant_id IS NOT NULL),
+  held AS (
+    SELECT k.tenant_id, count(*) AS running FROM task k
+      WHERE k.lease_owner IS NOT NULL AND k.lease_until >= now() GROUP BY k.tenant_id),
   due AS (
-    SELECT d.tenant_id, d.id, n.running + d.place AS turn, d.priority, d.next_run_at
-      FROM tenants n CROSS JOIN LATERAL (
+    SELECT d.tenant_id, d.id, coalesce(h.running, 0) + d.place AS turn, d.priority, d.next_run_at
+      FROM tenants n LEFT JOIN held h ON h.tenant_id = n.tenant_id CROSS JOIN LATERAL (
         SELECT k.tenant_id, k.id, k.priority, k.next_run_at,
             row_number() OVER (ORDER BY k.priority DESC, k.next_run_at, k.id) AS place
           FROM task k
           WHERE k.tenant_id = n.tenant_id AND k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')
             AND (k.state <> 'WAITING_APPROVAL' OR k.cancel_requested_at IS NOT NULL)
             AND k.next_run_at <= now() AND (k.lease_until IS NULL OR k.lease_until < now())
+            AND k.idle_claims < p_max_idle
             AND (k.started_at IS NOT NULL OR k.cancel_requested_at IS NOT NULL OR NOT EXISTS (
               SELECT FROM task o WHERE o.tenant_id = k.tenant_id AND o.conversation_id = k.conversation_id
                 AND o.id <> k.id AND o.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')
                 AND (o.started_at IS NOT NULL OR o.id < k.id)))
           ORDER BY k.priority DESC, k.next_run_at, k.id
-          LIMIT greatest(p_per_tenant - n.running, 0)) d),
-  chosen AS (
-    SELECT k.tenant_id, k.id FROM task k
-      JOIN (SELECT * FROM due ORDER BY due.turn, due.priority DESC, due.next_run_at, due.id LIMIT p_limit) c
-        ON c.tenant_id = k.tenant_id AND c.id = k.id
+          LIMIT least(p_limit, greatest(p_per_tenant - coalesce(h.running, 0), 0))) d)
+  SELECT due.tenant_id, due.id FROM due ORDER BY due.turn, due.priority DESC, due.next_run_at, due.id LIMIT p_limit
+$$;
+
+-- Claims up to p_limit tasks. Claimers take turns only when there is something to claim, so that limits hold over all
+-- replicas and an idle one holds up nobody.
+CREATE FUNCTION claim_tasks(p_owner text, p_limit integer, p_ttl_ms integer, p_per_tenant integer, p_max_idle integer)
+RETURNS TABLE (tenant_id text, task_id uuid, lease_epoch bigint) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+  IF NOT EXISTS (SELECT FROM claimable_tasks(1, p_per_tenant, p_max_idle)) THEN RETURN; END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended('claim', 0));
+  RETURN QUERY
+  WITH chosen AS (
+    SELECT k.tenant_id, k.id FROM task k JOIN claimable_tasks(p_limit, p_per_tenant, p_max_idle) c
+        ON c.tenant_id = k.tenant_id AND c.task_id = k.id
       FOR UPDATE OF k SKIP LOCKED)
   UPDATE task k SET lease_epoch = k.lease_epoch + 1, attempt = k.attempt + 1, idle_claims = k.idle_claims + 1,
       lease_owner = p_owner, lease_until = now() + make_interval(secs => p_ttl_ms / 1000.0), held_since = now()
     FROM chosen WHERE k.tenant_id = chosen.tenant_id AND k.id = chosen.id
     RETURNING k.tenant_id, k.id, k.lease_epoch;
+END $$;
+
+-- Ends tasks that were claimed p_max_idle times in a row without a single commit as FAILED, or as CANCELLED where
+-- somebody asked for that; a few at a time.
+CREATE FUNCTION bury_tasks(p_max_idle integer) RETURNS TABLE (tenant_id text, task_id uuid, last_sequence bigint)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  t task;
+BEGIN
+  FOR t IN SELECT * FROM task k WHERE k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND k.idle_claims >= p_max_idle
+      AND k.next_run_at <= now() AND (k.lease_until IS NULL OR k.lease_until < now())
+      LIMIT 16 FOR UPDATE SKIP LOCKED LOOP
+    t.version := t.version + 1;
+    t.lease_epoch := t.lease_epoch + 1;
+    t.failure_reason := 'DEAD_LETTER';
+    t.failure_message := format('%s workers in a row took the task up and did not get a single step done.', p_max_idle);
+    IF t.cancel_requested_at IS NULL THEN
+      t := enter_state(t, 'FAILED', 'claimer', 'DEAD_LETTER', 'claimed_in_vain');
+    ELSE
+      t := enter_state(t, 'CANCELLED', t.cancel_actor, t.cancel_reason, 'cancel_requested');
+    END IF;
+    PERFORM save_task(t);
+    RETURN QUERY SELECT t.tenant_id, t.id, t.last_sequence;
+  END LOOP;
 END $$;
 
 -- One commit of a worker. Outcome 'committed', 'fenced' (another owner, another version or an ended task: nothing
@@ -408,16 +440,20 @@ BEGIN
 END $$;
 
 -- Goes on with a task that has ended without success. Outcome 'resumed', 'existing', 'conflict' (request id), 'not_found',
--- 'running', 'succeeded', 'stale' (another version) or 'busy' (its conversation has another task that has not ended).
+-- 'running', 'succeeded', 'stale' (another version), 'busy' (its conversation has another task that has not ended) or
+-- 'full' (p_max_queued tasks of the tenant wait already).
 CREATE FUNCTION resume_task(p_tenant text, p_task uuid, p_actor text, p_expected bigint, p_budgets jsonb,
-  p_request_id text, p_body_hash text)
+  p_request_id text, p_body_hash text, p_max_queued integer)
 RETURNS TABLE (outcome text, last_sequence bigint) LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
   t task;
   v_known request_id;
+  v_newest step;
 BEGIN
   PERFORM set_config('app.tenant', p_tenant, true);
+  -- Before the row, as submit_task does.
+  PERFORM pg_advisory_xact_lock(hashtextextended('submit ' || p_tenant, 0));
   SELECT * INTO t FROM task k WHERE k.tenant_id = p_tenant AND k.id = p_task FOR UPDATE;
   IF NOT FOUND THEN
     RETURN QUERY SELECT 'not_found', 0::bigint;
@@ -440,10 +476,13 @@ BEGIN
     RETURN QUERY SELECT 'stale', t.version;
     RETURN;
   END IF;
-  PERFORM pg_advisory_xact_lock(hashtextextended('submit ' || p_tenant, 0));
   IF EXISTS (SELECT FROM task o WHERE o.tenant_id = p_tenant AND o.conversation_id = t.conversation_id AND o.id <> t.id
       AND o.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')) THEN
     RETURN QUERY SELECT 'busy', t.last_sequence;
+    RETURN;
+  END IF;
+  IF queued_tasks(p_tenant) >= p_max_queued THEN
+    RETURN QUERY SELECT 'full', t.last_sequence;
     RETURN;
   END IF;
   IF p_request_id <> '' THEN
@@ -467,7 +506,27 @@ BEGIN
   t.max_cost_nano_usd := coalesce(nullif((p_budgets->>'costNanoUsd')::bigint, 0), t.max_cost_nano_usd);
   t.max_tool_calls := coalesce(nullif((p_budgets->>'toolCalls')::int, 0), t.max_tool_calls);
   t.max_output_tokens := coalesce(nullif((p_budgets->>'outputTokens')::int, 0), t.max_output_tokens);
+  -- A turn that led nowhere, or an answer that did not pass, is not the last word: the model is told to go on.
+  SELECT * INTO v_newest FROM step s WHERE s.tenant_id = p_tenant AND s.task_id = p_task ORDER BY s.seq DESC LIMIT 1;
+  IF v_newest.kind = 'turn' AND v_newest.body->>'decision' <> 'final' AND NOT EXISTS (SELECT FROM tool_call c
+      WHERE c.tenant_id = p_tenant AND c.task_id = p_task AND c.step_seq = v_newest.seq) THEN
+    INSERT INTO step (tenant_id, task_id, seq, round, kind, body, epoch)
+      VALUES (p_tenant, p_task, v_newest.seq + 1, t.round, 'nudge', jsonb_build_object('text',
+        'The task was resumed after your last turn had led nowhere. Go on with it.'), t.lease_epoch);
+  ELSIF v_newest.kind = 'verification' AND NOT (v_newest.body->'report'->>'passed')::boolean THEN
+    INSERT INTO step (tenant_id, task_id, seq, round, kind, body, epoch)
+      VALUES (p_tenant, p_task, v_newest.seq + 1, t.round, 'nudge', jsonb_build_object('text',
+        'The task was resumed after your answer had not passed its check. Answer again. '
+        || (SELECT coalesce(string_agg(f->>'text', ' '), '') FROM jsonb_array_elements(v_newest.body->'report'->'findings') f)),
+        t.lease_epoch);
+  END IF;
   t := enter_state(t, 'RUNNING', p_actor, 'resumed', 'resume_requested');
+  -- An answer that is there is not asked for again: its check goes on.
+  IF (v_newest.kind = 'turn' AND v_newest.body->>'decision' = 'final')
+      OR (v_newest.kind = 'verification' AND (v_newest.body->'report'->>'passed')::boolean) THEN
+    t.version := t.version + 1;
+    t := enter_state(t, 'VERIFYING', p_actor, 'resumed', 'resume_requested');
+  END IF;
   PERFORM save_task(t);
   RETURN QUERY SELECT 'resumed', t.last_sequence;
 END $$;
@@ -574,17 +633,33 @@ BEGIN
   END LOOP;
 END $$;
 
--- Removes tasks that ended more than p_days days ago, and of those that live the events that are older. Their number.
-CREATE FUNCTION expire_tasks(p_days integer) RETURNS TABLE (removed bigint) LANGUAGE plpgsql AS $$
+-- Removes what is older than p_days days, at most p_limit rows of each kind: tasks that have ended, events of those that
+-- live (not the newest), request ids. How many rows went.
+CREATE FUNCTION expire_tasks(p_days integer, p_limit integer) RETURNS TABLE (removed bigint) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
+DECLARE
+  v_before timestamptz := now() - make_interval(days => p_days);
+  v_removed bigint := 0;
+  v_count bigint;
 BEGIN
-  WITH old AS (DELETE FROM event e USING task k WHERE k.tenant_id = e.tenant_id AND k.id = e.task_id
-      AND k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND e.at < now() - make_interval(days => p_days)
-      AND e.sequence < k.last_sequence RETURNING e.tenant_id, e.task_id, e.sequence)
-    UPDATE task k SET first_sequence = o.newest + 1 FROM (SELECT old.tenant_id, old.task_id, max(old.sequence) AS newest
-      FROM old GROUP BY 1, 2) o WHERE k.tenant_id = o.tenant_id AND k.id = o.task_id;
-  DELETE FROM request_id r WHERE r.created_at < now() - make_interval(days => p_days);
-  RETURN QUERY WITH gone AS (DELETE FROM task k WHERE (k.tenant_id, k.id) IN (SELECT x.tenant_id, x.id FROM task x
-      WHERE x.state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND x.ended_at < now() - make_interval(days => p_days)
-      LIMIT 1000) RETURNING 1) SELECT count(*) FROM gone;
+  WITH old AS (
+    SELECT e.tenant_id, e.task_id, e.sequence FROM task k JOIN event e ON e.tenant_id = k.tenant_id AND e.task_id = k.id
+      WHERE k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND k.created_at < v_before
+        AND e.at < v_before AND e.sequence < k.last_sequence
+      ORDER BY e.tenant_id, e.task_id, e.sequence LIMIT p_limit),
+  newest AS (SELECT old.tenant_id, old.task_id, max(old.sequence) AS sequence FROM old GROUP BY 1, 2),
+  -- What a watcher may still ask for is known before it is gone.
+  told AS (UPDATE task k SET first_sequence = n.sequence + 1 FROM newest n
+    WHERE k.tenant_id = n.tenant_id AND k.id = n.task_id RETURNING 1)
+  DELETE FROM event e USING newest n WHERE e.tenant_id = n.tenant_id AND e.task_id = n.task_id
+    AND e.sequence <= n.sequence;
+  GET DIAGNOSTICS v_removed = ROW_COUNT;
+  DELETE FROM request_id r WHERE (r.tenant_id, r.method, r.request_id) IN (
+    SELECT x.tenant_id, x.method, x.request_id FROM request_id x WHERE x.created_at < v_before LIMIT p_limit);
+  GET DIAGNOSTICS v_count = ROW_COUNT;
+  v_removed := v_removed + v_count;
+  DELETE FROM task k WHERE (k.tenant_id, k.id) IN (SELECT x.tenant_id, x.id FROM task x
+    WHERE x.state IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND x.ended_at < v_before ORDER BY x.ended_at LIMIT p_limit);
+  GET DIAGNOSTICS v_count = ROW_COUNT;
+  RETURN QUERY SELECT v_removed + v_count;
 END $$;

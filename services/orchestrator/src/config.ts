@@ -30,6 +30,8 @@ export function readConfig(environment: Environment) {
     DROVER_TENANT_RUNNING: env.integer({ min: 1, max: 10_000, default: 4 }),
     DROVER_TENANT_QUEUED: env.integer({ min: 1, max: 1_000_000, default: 1_000 }),
     DROVER_DEAD_LETTER_CLAIMS: env.integer({ min: 1, max: 1_000, default: 5 }),
+    DROVER_RETENTION_DAYS: env.integer({ min: 1, max: 36_500, default: 30 }),
+    DROVER_CLEANUP_MS: env.milliseconds({ min: 100, max: 86_400_000, default: 3_600_000 }),
     DROVER_MAX_WALL_MS: env.milliseconds({ min: 1_000, max: 604_800_000, default: 3_600_000 }),
     DROVER_MAX_TOKENS: env.integer({ min: 0, max: 1_000_000_000, default: 0 }),
     DROVER_MAX_COST_NANO_USD: env.integer({ min: 0, default: 0 }),
@@ -46,6 +48,16 @@ export function readConfig(environment: Environment) {
     DROVER_WATCH_HEARTBEAT_MS: env.milliseconds({ min: 100, max: 300_000, default: 15_000 }),
     DROVER_CODE_LANGUAGES: env.list({ default: ["python", "javascript", "bash"] }),
   });
+}
+
+/** When dead letters are ended, and tasks forgotten. */
+export function houseTimesOf(config: ReturnType<typeof readConfig>) {
+  return {
+    maxIdle: config.DROVER_DEAD_LETTER_CLAIMS,
+    buryMs: config.DROVER_LEASE_TTL_MS,
+    retentionDays: config.DROVER_RETENTION_DAYS,
+    cleanupMs: config.DROVER_CLEANUP_MS,
+  };
 }
 
 /** What a submission that does not say otherwise may use up, and how many may wait. */

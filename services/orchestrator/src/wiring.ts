@@ -8,12 +8,15 @@ import { createLogger, createMetrics, type Environment, type RunningService, sta
 import { createTracer } from "@drover/tracing";
 import { listenForTasks } from "./api/task-listener.ts";
 import { createTaskService } from "./api/task-service.ts";
+import { keepHouse } from "./application/keep-house.ts";
 import { runTask } from "./application/run-task.ts";
 import { TaskHubs } from "./application/task-hub.ts";
 import { startWorker } from "./application/worker.ts";
-import { readConfig, submissionDefaultsOf } from "./config.ts";
+import { houseTimesOf, readConfig, submissionDefaultsOf } from "./config.ts";
 import { createBusSignals } from "./infrastructure/bus-signals.ts";
 import { connectPeers, openModel } from "./infrastructure/peers.ts";
+import { createPostgresAgentStore } from "./infrastructure/postgres-agent-store.ts";
+import { createPostgresTaskRecords } from "./infrastructure/postgres-task-records.ts";
 import { createPostgresTaskStore, systemJobs } from "./infrastructure/postgres-task-store.ts";
 import { createRpcMemory } from "./infrastructure/rpc-memory.ts";
 import { createRpcWorkspaces } from "./infrastructure/rpc-workspaces.ts";
@@ -43,6 +46,8 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   );
   const bus = shared.bus ?? started.use(await connectNats({ url: required(config.NATS_URL), logger, name: service }));
   const store = createPostgresTaskStore(database);
+  const records = createPostgresTaskRecords(database);
+  const agents = createPostgresAgentStore(database);
   const signals = createBusSignals(bus, onFault);
   const tracer = started.use(createTracer({ service, bus, logger }));
 
@@ -92,7 +97,8 @@ export async function startOrchestrator(environment: Environment, shared: Shared
     await startRpcServer({
       ...{ service, listen: config.DROVER_LISTEN, limits: { maxMessageBytes }, logger, metrics, graceMs },
       identity: createIdentityVerifier({ publicKeys: config.DROVER_IDENTITY_PUBLIC_KEYS, audience: service }),
-      routes: (router) => router.service(TaskService, createTaskService({ store, signals, tracer, defaults, watch })),
+      routes: (router) =>
+        router.service(TaskService, createTaskService({ store, records, agents, signals, tracer, defaults, watch })),
     }),
   );
   started.use(hubs);
@@ -112,6 +118,7 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   metrics.gauge({ name: "drover_tasks_active", help: "Tasks that this replica works on.", read: () => worker.active });
   metrics.gauge({ name: "drover_task_watchers", help: "Open watches of tasks.", read: () => hubs.watchers });
   started.use(listenForTasks(bus, worker));
+  started.use(keepHouse({ store, records, signals, tracer, clock: systemClock, onFault, ...houseTimesOf(config) }));
   const ready = { postgres: (signal: AbortSignal) => database.ping(signal), bus: () => bus.healthy() };
   const admin = started.use(await startAdminServer({ listen: config.DROVER_ADMIN_LISTEN, metrics, logger, ready }));
   server.setServing(true);

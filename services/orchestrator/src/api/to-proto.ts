@@ -66,6 +66,10 @@ export function watchMessage(message: WatchMessage): MessageInitShape<typeof Wat
       return { message: { case: "event", value: eventMessage(message.event) } };
     case "heartbeat":
       return { message: { case: "heartbeat", value: { sequence: BigInt(message.sequence) } } };
+    case "reset": {
+      const { task, sequence } = message;
+      return { message: { case: "reset", value: { task: taskMessage(task), sequence: BigInt(sequence) } } };
+    }
     case "delta": {
       const { taskId, step, channel, offset, text } = message.delta;
       const value = {
@@ -144,7 +148,8 @@ function bodyMessage(body: TaskEvent["body"]): EventCase {
   }
 }
 
-function usageMessage(usage: TaskUsage) {
+/** Tokens and cost as the rpcs show them. */
+export function usageMessage(usage: TaskUsage) {
   return create(UsageSchema, {
     inputTokens: BigInt(usage.inputTokens),
     outputTokens: BigInt(usage.outputTokens),

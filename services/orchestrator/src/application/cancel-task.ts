@@ -4,7 +4,7 @@ import { checkCancelReason, checkTaskId, staleVersion } from "../domain/submissi
 import type { Task } from "../domain/task.ts";
 import type { TaskSignals, TaskStore } from "./ports.ts";
 import type { Requester } from "./submit-task.ts";
-import { endRoot, startRoot, tellState } from "./task-session.ts";
+import { tellEnd } from "./tell-end.ts";
 
 /**
  * Records the wish to end a task, then announces it, so that everybody who works for it stops at
@@ -16,24 +16,19 @@ export async function cancelTask(
   requester: Requester,
   request: { readonly taskId: string; readonly reason: string; readonly expectedVersion: number },
 ): Promise<Task> {
-  const { store, signals, tracer } = parts;
+  const { store, signals } = parts;
   const { tenant, subject } = requester;
   checkTaskId(request.taskId);
   checkCancelReason(request.reason);
   const { reason, expectedVersion } = request;
   const wish = { actor: subject, reason, expectedVersion };
-  const { outcome, lastSequence } = await store.cancel(tenant, request.taskId, wish);
+  const { outcome } = await store.cancel(tenant, request.taskId, wish);
   if (outcome === "not_found") throw notFound("task", request.taskId);
   if (outcome === "stale") throw staleVersion(expectedVersion);
   if (outcome !== "ended") signals.cancelled(tenant, request.taskId, subject, request.reason);
-  if (outcome === "cancelled") signals.committed(tenant, request.taskId, lastSequence);
   if (outcome === "requested") signals.ready(request.taskId);
   const task = await store.get(tenant, request.taskId);
   if (task === undefined) throw notFound("task", request.taskId);
-  if (outcome === "cancelled") {
-    const root = startRoot(tracer, task);
-    tellState(root, { to: "CANCELLED", actor: subject, reason: request.reason, input: "cancel_requested" }, undefined);
-    endRoot(root, task);
-  }
+  if (outcome === "cancelled") tellEnd(parts, task, { actor: subject, reason, input: "cancel_requested" });
   return task;
 }

@@ -2,7 +2,7 @@ import { type FieldViolation, invalidFields } from "@drover/kernel";
 import type { TaskBudgets } from "./task.ts";
 
 /** Bounds of an agent. */
-export const agentLimits = Object.freeze({
+const agentLimits = Object.freeze({
   promptCharacters: 20_000,
   criteriaCharacters: 10_000,
   codeCharacters: 100_000,

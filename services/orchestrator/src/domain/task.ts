@@ -13,6 +13,17 @@ export interface TaskUsage {
   readonly costNanoUsd: number | null;
 }
 
+/** The two together; the cost is known where both are. */
+export function sumUsage(a: TaskUsage, b: TaskUsage): TaskUsage {
+  return {
+    inputTokens: a.inputTokens + b.inputTokens,
+    outputTokens: a.outputTokens + b.outputTokens,
+    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
+    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+    costNanoUsd: a.costNanoUsd === null || b.costNanoUsd === null ? null : a.costNanoUsd + b.costNanoUsd,
+  };
+}
+
 /** What a task may use up beside its rounds; 0 is no limit. */
 export interface TaskBudgets {
   /** Milliseconds during which a worker holds it. */
@@ -55,6 +66,8 @@ export interface Task {
   readonly collection: string;
   readonly conversationId: string;
   readonly workspaceId: string | undefined;
+  /** The workspace came with the submission. */
+  readonly workspaceGiven: boolean;
   readonly traceId: string;
   /** The subject on whose behalf it runs. */
   readonly createdBy: string;

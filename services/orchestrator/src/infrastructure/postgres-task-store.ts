@@ -6,7 +6,7 @@ import type { OrchestratorSchema } from "./schema.ts";
 import { callOf, changeJson, eventOf, stepOf, storableJson, taskOf } from "./task-rows.ts";
 
 /** The jobs that see the tasks of every tenant. */
-export const systemJobs = ["claim", "reclaim"] as const;
+export const systemJobs = ["claim", "reclaim", "expire"] as const;
 
 /** The record of tasks in Postgres. A commit is one call of a function of the schema, in one round trip. */
 export function createPostgresTaskStore(db: Database<OrchestratorSchema>): TaskStore {

@@ -18,6 +18,7 @@ interface TaskTable {
   collection: Read<string>;
   conversation_id: Read<string>;
   workspace_id: Read<string | null>;
+  workspace_given: Read<boolean>;
   trace_id: Read<string>;
   created_by: Read<string>;
   round: Read<number>;

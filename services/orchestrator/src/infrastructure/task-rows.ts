@@ -17,6 +17,7 @@ export function taskOf(row: TaskRow): Task {
     collection: row.collection,
     conversationId: row.conversation_id,
     workspaceId: row.workspace_id ?? undefined,
+    workspaceGiven: row.workspace_given,
     traceId: row.trace_id,
     createdBy: row.created_by,
     round: row.round,
