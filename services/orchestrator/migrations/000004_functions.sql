@@ -69,13 +69,16 @@ BEGIN
   RETURN t;
 END $$;
 
--- Milliseconds since the last write that told how long the task is held.
-CREATE FUNCTION held_ms(t task) RETURNS bigint LANGUAGE sql STABLE AS $$
+-- Milliseconds since the last write that told how long the task is held. VOLATILE like the clock it reads: only so is it
+-- inlined.
+CREATE FUNCTION held_ms(t task) RETURNS bigint LANGUAGE sql VOLATILE AS $$
   SELECT coalesce(round(extract(epoch FROM clock_timestamp() - t.held_since) * 1000), 0)::bigint
 $$;
 
--- Writes every column of a task that the functions below change.
-CREATE FUNCTION save_task(t task) RETURNS void LANGUAGE sql AS $$
+-- Writes every column of a task that the functions below change. In plpgsql, as every function on the way of a commit
+-- that is not inlined: a function in SQL is planned anew in each transaction, which costs more than the commit.
+CREATE FUNCTION save_task(t task) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
   UPDATE task k SET state = t.state, round = t.round, max_rounds = t.max_rounds, workspace_id = t.workspace_id,
       version = t.version, last_sequence = t.last_sequence, answer = t.answer, failure_reason = t.failure_reason,
       failure_message = t.failure_message, cancel_requested_at = t.cancel_requested_at, cancel_actor = t.cancel_actor,
@@ -87,8 +90,8 @@ CREATE FUNCTION save_task(t task) RETURNS void LANGUAGE sql AS $$
       max_tool_calls = t.max_tool_calls, max_output_tokens = t.max_output_tokens, wall_ms_used = t.wall_ms_used,
       held_since = t.held_since, tool_calls_used = t.tool_calls_used, idle_claims = t.idle_claims,
       reworks = t.reworks, resumes = t.resumes, verification = t.verification
-    WHERE k.tenant_id = t.tenant_id AND k.id = t.id
-$$;
+    WHERE k.tenant_id = t.tenant_id AND k.id = t.id;
+END $$;
 
 -- Tasks of a tenant that wait for a worker.
 CREATE FUNCTION queued_tasks(p_tenant text) RETURNS bigint LANGUAGE sql STABLE AS $$
@@ -245,45 +248,52 @@ END $$;
 -- One commit of a worker. Outcome 'committed', 'fenced' (another owner, another version or an ended task: nothing
 -- was written) or 'cancelled' (a success that came after a cancel: nothing was written).
 DROP FUNCTION commit_task(text, uuid, bigint, bigint, jsonb);
-CREATE FUNCTION commit_task(p_tenant text, p_task uuid, p_epoch bigint, p_version bigint, p_change jsonb)
-RETURNS TABLE (outcome text, version bigint, last_sequence bigint, cancel_requested boolean, wall_ms_used bigint)
+CREATE FUNCTION commit_task(p_tenant text, p_task uuid, p_epoch bigint, p_version bigint, p_change jsonb,
+  OUT outcome text, OUT version bigint, OUT last_sequence bigint, OUT cancel_requested boolean,
+  OUT wall_ms_used bigint)
 LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
   t task;
+  r record;
   v_to text := p_change->>'to';
   v_usage jsonb := p_change->'usage';
+  v_events integer := coalesce(jsonb_array_length(p_change->'events'), 0);
+  v_calls uuid[];
   v_count bigint;
   v_first bigint;
 BEGIN
   PERFORM set_config('app.tenant', p_tenant, true);
-  SELECT * INTO t FROM task k WHERE k.tenant_id = p_tenant AND k.id = p_task AND k.lease_epoch = p_epoch
-    AND k.version = p_version AND k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') FOR UPDATE;
+  -- Check, lock and write in one; no column of an index is among them.
+  UPDATE task k SET
+      version = k.version + 1,
+      last_sequence = k.last_sequence + v_events,
+      round = coalesce((p_change->>'round')::int, k.round),
+      workspace_id = coalesce((p_change->>'workspaceId')::uuid, k.workspace_id),
+      answer = coalesce(p_change->>'answer', k.answer),
+      failure_reason = coalesce(p_change->>'failureReason', k.failure_reason),
+      failure_message = coalesce(p_change->>'failureMessage', k.failure_message),
+      verification = coalesce(p_change->'verification', k.verification),
+      reworks = coalesce((p_change->>'reworks')::int, k.reworks),
+      idle_claims = 0,
+      wall_ms_used = k.wall_ms_used + held_ms(k),
+      held_since = clock_timestamp(),
+      tool_calls_used = k.tool_calls_used + coalesce(jsonb_array_length(p_change->'dispatched'), 0),
+      input_tokens = k.input_tokens + coalesce((v_usage->>'inputTokens')::bigint, 0),
+      output_tokens = k.output_tokens + coalesce((v_usage->>'outputTokens')::bigint, 0),
+      cached_input_tokens = k.cached_input_tokens + coalesce((v_usage->>'cachedInputTokens')::bigint, 0),
+      reasoning_tokens = k.reasoning_tokens + coalesce((v_usage->>'reasoningTokens')::bigint, 0),
+      cost_nano_usd = k.cost_nano_usd + CASE WHEN v_usage IS NULL THEN 0 ELSE (v_usage->>'costNanoUsd')::bigint END
+    WHERE k.tenant_id = p_tenant AND k.id = p_task AND k.lease_epoch = p_epoch AND k.version = p_version
+      AND k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED')
+      AND (v_to IS DISTINCT FROM 'SUCCEEDED' OR k.cancel_requested_at IS NULL)
+    RETURNING k.* INTO t;
   IF NOT FOUND THEN
-    RETURN QUERY SELECT 'fenced', 0::bigint, 0::bigint, false, 0::bigint;
+    outcome := CASE WHEN v_to = 'SUCCEEDED' AND EXISTS (SELECT FROM task k WHERE k.tenant_id = p_tenant
+        AND k.id = p_task AND k.lease_epoch = p_epoch AND k.version = p_version
+        AND k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND k.cancel_requested_at IS NOT NULL)
+      THEN 'cancelled' ELSE 'fenced' END;
     RETURN;
-  END IF;
-  IF v_to = 'SUCCEEDED' AND t.cancel_requested_at IS NOT NULL THEN
-    RETURN QUERY SELECT 'cancelled', t.version, t.last_sequence, true, t.wall_ms_used;
-    RETURN;
-  END IF;
-  t.version := t.version + 1;
-  t.round := coalesce((p_change->>'round')::int, t.round);
-  t.workspace_id := coalesce((p_change->>'workspaceId')::uuid, t.workspace_id);
-  t.answer := coalesce(p_change->>'answer', t.answer);
-  t.failure_reason := coalesce(p_change->>'failureReason', t.failure_reason);
-  t.failure_message := coalesce(p_change->>'failureMessage', t.failure_message);
-  t.verification := coalesce(p_change->'verification', t.verification);
-  t.reworks := coalesce((p_change->>'reworks')::int, t.reworks);
-  t.idle_claims := 0;
-  t.wall_ms_used := t.wall_ms_used + held_ms(t);
-  t.held_since := clock_timestamp();
-  IF v_usage IS NOT NULL THEN
-    t.input_tokens := t.input_tokens + (v_usage->>'inputTokens')::bigint;
-    t.output_tokens := t.output_tokens + (v_usage->>'outputTokens')::bigint;
-    t.cached_input_tokens := t.cached_input_tokens + (v_usage->>'cachedInputTokens')::bigint;
-    t.reasoning_tokens := t.reasoning_tokens + (v_usage->>'reasoningTokens')::bigint;
-    t.cost_nano_usd := t.cost_nano_usd + (v_usage->>'costNanoUsd')::bigint;
   END IF;
 
   IF p_change ? 'steps' THEN
@@ -325,45 +335,51 @@ BEGIN
       FROM jsonb_array_elements(p_change->'approvals') WITH ORDINALITY AS x(a, n);
   END IF;
   IF p_change ? 'dispatched' THEN
+    v_calls := ARRAY(SELECT d::uuid FROM jsonb_array_elements_text(p_change->'dispatched') d);
     UPDATE tool_call c SET state = 'DISPATCHED', epoch = p_epoch, dispatched_at = coalesce(c.dispatched_at, now())
-      WHERE c.tenant_id = p_tenant AND c.task_id = p_task AND c.state IN ('PROPOSED', 'APPROVED', 'DISPATCHED')
-        AND c.call_id IN (SELECT d::uuid FROM jsonb_array_elements_text(p_change->'dispatched') d);
+      WHERE c.tenant_id = p_tenant AND c.call_id = ANY(v_calls) AND c.task_id = p_task
+        AND c.state IN ('PROPOSED', 'APPROVED', 'DISPATCHED');
     GET DIAGNOSTICS v_count = ROW_COUNT;
     IF v_count <> jsonb_array_length(p_change->'dispatched') THEN
       RAISE EXCEPTION 'Only calls without a result can be dispatched.' USING ERRCODE = 'check_violation';
     END IF;
-    t.tool_calls_used := t.tool_calls_used + v_count;
   END IF;
   IF p_change ? 'results' THEN
-    UPDATE tool_call c SET state = r.state, epoch = p_epoch, ended_at = now(), shown = r.shown, summary = r.summary,
-        error_code = r."errorCode", retryable = r.retryable, artifacts = r.artifacts,
-        result_characters = r."resultCharacters", shown_characters = r."shownCharacters",
-        spill_pointer = r."spillPointer", duration_ms = r."durationMs"
-      FROM jsonb_to_recordset(p_change->'results') AS r("callId" uuid, state text, shown text, summary text,
-        "errorCode" text, retryable boolean, artifacts jsonb, "resultCharacters" bigint, "shownCharacters" bigint,
-        "spillPointer" text, "durationMs" bigint)
-      WHERE c.tenant_id = p_tenant AND c.task_id = p_task AND c.call_id = r."callId"
-        AND c.state IN ('PROPOSED', 'AWAITING', 'APPROVED', 'DISPATCHED');
-    GET DIAGNOSTICS v_count = ROW_COUNT;
-    IF v_count <> jsonb_array_length(p_change->'results') THEN
-      RAISE EXCEPTION 'A call gets one result.' USING ERRCODE = 'check_violation';
-    END IF;
+    -- One by one, each by its key: a join would read all calls of the task, more in every round.
+    FOR r IN SELECT * FROM jsonb_to_recordset(p_change->'results') AS x("callId" uuid, state text, shown text,
+        summary text, "errorCode" text, retryable boolean, artifacts jsonb, "resultCharacters" bigint,
+        "shownCharacters" bigint, "spillPointer" text, "durationMs" bigint) LOOP
+      UPDATE tool_call c SET state = r.state, epoch = p_epoch, ended_at = now(), shown = r.shown, summary = r.summary,
+          error_code = r."errorCode", retryable = r.retryable, artifacts = r.artifacts,
+          result_characters = r."resultCharacters", shown_characters = r."shownCharacters",
+          spill_pointer = r."spillPointer", duration_ms = r."durationMs"
+        WHERE c.tenant_id = p_tenant AND c.call_id = r."callId" AND c.task_id = p_task
+          AND c.state IN ('PROPOSED', 'AWAITING', 'APPROVED', 'DISPATCHED');
+      IF NOT FOUND THEN
+        RAISE EXCEPTION 'A call gets one result.' USING ERRCODE = 'check_violation';
+      END IF;
+    END LOOP;
   END IF;
-  IF p_change ? 'events' THEN
+  IF v_events > 0 THEN
     INSERT INTO event (tenant_id, task_id, sequence, round, body)
-      SELECT p_tenant, p_task, t.last_sequence + e.ordinal, t.round, e.body
+      SELECT p_tenant, p_task, t.last_sequence - v_events + e.ordinal, t.round, e.body
       FROM jsonb_array_elements(p_change->'events') WITH ORDINALITY AS e(body, ordinal);
-    t.last_sequence := t.last_sequence + jsonb_array_length(p_change->'events');
   END IF;
-  IF v_to = 'CANCELLED' THEN
-    t := enter_state(t, v_to, t.cancel_actor, t.cancel_reason, 'cancel_requested');
-  ELSIF v_to IS NOT NULL THEN
-    t := enter_state(t, v_to, p_change->>'actor', p_change->>'reason', p_change->>'input');
+  IF v_to IS NOT NULL THEN
+    IF v_to = 'CANCELLED' THEN
+      t := enter_state(t, v_to, t.cancel_actor, t.cancel_reason, 'cancel_requested');
+    ELSE
+      t := enter_state(t, v_to, p_change->>'actor', p_change->>'reason', p_change->>'input');
+    END IF;
     -- Nobody holds a task that waits; what its worker still writes is fenced off.
     IF v_to = 'WAITING_APPROVAL' THEN t.lease_epoch := t.lease_epoch + 1; END IF;
+    PERFORM save_task(t);
   END IF;
-  PERFORM save_task(t);
-  RETURN QUERY SELECT 'committed', t.version, t.last_sequence, t.cancel_requested_at IS NOT NULL, t.wall_ms_used;
+  outcome := 'committed';
+  version := t.version;
+  last_sequence := t.last_sequence;
+  cancel_requested := t.cancel_requested_at IS NOT NULL;
+  wall_ms_used := t.wall_ms_used;
 END $$;
 
 -- Records a wish to cancel. Nobody at work and no call open: the task is CANCELLED here and now; otherwise its owner,
