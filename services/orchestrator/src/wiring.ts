@@ -9,6 +9,7 @@ import { createTracer } from "@drover/tracing";
 import { listenForTasks } from "./api/task-listener.ts";
 import { createTaskService } from "./api/task-service.ts";
 import { keepHouse } from "./application/keep-house.ts";
+import type { TaskSignals, TaskStore } from "./application/ports.ts";
 import { runTask } from "./application/run-task.ts";
 import { TaskHubs } from "./application/task-hub.ts";
 import { startWorker } from "./application/worker.ts";
@@ -29,6 +30,14 @@ const service = "orchestrator";
 /** What the embedded profile gives to all services of its process. */
 export interface SharedParts {
   readonly bus?: Bus;
+  /** Stands between the loop and its record, so that a test can fail there. Nothing in an environment can set it. */
+  readonly intercept?: (parts: RecordParts) => RecordParts;
+}
+
+/** What the loop writes with. */
+export interface RecordParts {
+  readonly store: TaskStore;
+  readonly signals: TaskSignals;
 }
 
 /** Starts the orchestrator: its schema, its rpcs, then its worker. Disposing hands running tasks over within the grace. */
@@ -45,10 +54,10 @@ export async function startOrchestrator(environment: Environment, shared: Shared
     openDatabase<OrchestratorSchema>({ url, service, poolMax: config.DATABASE_POOL_MAX, systemJobs, logger }),
   );
   const bus = shared.bus ?? started.use(await connectNats({ url: required(config.NATS_URL), logger, name: service }));
-  const store = createPostgresTaskStore(database);
+  const own = { store: createPostgresTaskStore(database), signals: createBusSignals(bus, onFault) };
+  const { store, signals } = shared.intercept?.(own) ?? own;
   const records = createPostgresTaskRecords(database);
   const agents = createPostgresAgentStore(database);
-  const signals = createBusSignals(bus, onFault);
   const tracer = started.use(createTracer({ service, bus, logger }));
 
   const minter = createIdentityMinter({ privateKey: config.DROVER_IDENTITY_PRIVATE_KEY, issuer: service });

@@ -26,6 +26,8 @@ class PeerState {
   /** Programs that really began, by call id. */
   readonly begun: string[] = [];
   readonly ended: string[] = [];
+  /** What programs did, each once it began. */
+  readonly effects: Effect[] = [];
   readonly workspaces = new Map<string, string>();
   readonly files = new Map<string, Uint8Array>();
   readonly subjects = new Set<string>();
@@ -119,11 +121,19 @@ function fakeMemory(state: PeerState): Partial<ServiceImpl<typeof ConversationSe
   };
 }
 
-/** Programs are `sleep N` (ms), `print TEXT`, `print-many N`, `exit N`; anything else prints itself. */
+/** Something that a program did in the world; `completed` once it came to its own end. */
+interface Effect {
+  readonly callId: string;
+  readonly key: string;
+  readonly at: number;
+  completed: boolean;
+}
+
+/** Programs are `sleep N` (ms, words may follow), `print TEXT`, `print-many N`, `exit N`; anything else prints itself. */
 async function program(code: string, signal: AbortSignal): Promise<Partial<Execution>> {
   const [verb, rest = ""] = code.split(/ (.*)/s);
   if (verb === "sleep") {
-    const done = await delay(Number(rest), true, { signal }).catch(() => false);
+    const done = await delay(Number.parseInt(rest, 10), true, { signal }).catch(() => false);
     if (!done) return { verdict: Verdict.CANCELLED, killedBy: "cancel" };
     return { verdict: Verdict.EXITED, exitCode: 0, stdout: output(`slept ${rest}`) };
   }
@@ -151,9 +161,12 @@ function fakeExec(state: PeerState): Partial<ServiceImpl<typeof ExecService>> {
       if (run !== undefined && run.body !== body) throw new DroverError("ALREADY_EXISTS", "Another body.");
       if (run === undefined) {
         state.begun.push(request.callId);
+        const effect = { callId: request.callId, key: request.code, at: performance.now(), completed: false };
+        state.effects.push(effect);
         const stop = new AbortController();
         const ended = program(request.code, stop.signal).then((facts) => {
           state.ended.push(request.callId);
+          effect.completed = facts.verdict === Verdict.EXITED;
           const { callId, language } = request;
           return create(ExecutionSchema, { callId, language, state: ExecutionState.ENDED, ...facts } as never);
         });

@@ -15,24 +15,26 @@ import { startFakePeers } from "./fake-peers.ts";
 
 const directory = fileURLToPath(new URL("../migrations", import.meta.url));
 
-/** Everything around the orchestrator but itself: database, NATS, scripted model, fake peers, identities. */
-export async function startHarness(script?: Script) {
+/**
+ * Everything around the orchestrator but itself: database, NATS, scripted model, fake peers, identities. `own` are
+ * servers that the test may stop; without them it uses those that all tests share.
+ */
+export async function startHarness(script?: Script, own?: { readonly databaseUrl: string; readonly natsUrl: string }) {
   await using started = new AsyncDisposableStack();
   const keys = await generateIdentityKeys();
-  const database = started.use(await freshDatabase({ service: "orchestrator", directory }));
+  const natsUrl = own?.natsUrl ?? inject("natsUrl");
+  const url = own?.databaseUrl ?? started.use(await freshDatabase({ service: "orchestrator", directory })).url;
   const peers = started.use(await startFakePeers(keys.publicKeys));
   const model = started.use(await startScriptedModel(script === undefined ? {} : { script }));
-  const bus: Bus = started.use(
-    await connectNats({ url: inject("natsUrl"), name: "test", logger: { warn: () => undefined } }),
-  );
+  const bus: Bus = started.use(await connectNats({ url: natsUrl, name: "test", logger: { warn: () => undefined } }));
   const minter = createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
   const environment: Environment = {
     ...peers.environment,
     DROVER_LISTEN: "127.0.0.1:0",
     DROVER_ADMIN_LISTEN: "127.0.0.1:0",
     DROVER_LOG_LEVEL: "silent",
-    DATABASE_URL: database.url,
-    NATS_URL: inject("natsUrl"),
+    DATABASE_URL: url,
+    NATS_URL: natsUrl,
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_IDENTITY_PRIVATE_KEY: keys.privateKey,
     DROVER_SHUTDOWN_GRACE_MS: "2000",
@@ -46,7 +48,7 @@ export async function startHarness(script?: Script) {
     bus,
     model,
     peers: peers.state,
-    database,
+    database: { url },
     environment,
     /** A client of the replica at `address`, which speaks for `subject` of `tenant`. */
     connect(address: string) {

@@ -9,7 +9,7 @@ const turn = (seq: number, decision: "tool_calls" | "final", epoch = 1): Step & 
   seq,
   round: 1,
   epoch,
-  body: { kind: "turn", text: "t", model: "m", finishReason: "stop", decision, usage, last: false },
+  body: { kind: "turn", text: "t", model: "m", finishReason: "stop", decision, usage, role: "agent", last: false },
 });
 
 const call: ToolCallRecord = {
