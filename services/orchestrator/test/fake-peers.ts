@@ -129,13 +129,17 @@ interface Effect {
   completed: boolean;
 }
 
-/** Programs are `sleep N` (ms, words may follow), `print TEXT`, `print-many N`, `exit N`; anything else prints itself. */
+/** Programs are `sleep N` (ms, words may follow), `stubborn N` (one that nothing stops), `print TEXT`, `print-many N`, `exit N`; anything else prints itself. */
 async function program(code: string, signal: AbortSignal): Promise<Partial<Execution>> {
   const [verb, rest = ""] = code.split(/ (.*)/s);
   if (verb === "sleep") {
     const done = await delay(Number.parseInt(rest, 10), true, { signal }).catch(() => false);
     if (!done) return { verdict: Verdict.CANCELLED, killedBy: "cancel" };
     return { verdict: Verdict.EXITED, exitCode: 0, stdout: output(`slept ${rest}`) };
+  }
+  if (verb === "stubborn") {
+    await delay(Number.parseInt(rest, 10));
+    return { verdict: Verdict.EXITED, exitCode: 0, stdout: output("never heard of it") };
   }
   if (verb === "exit") return { verdict: Verdict.EXITED, exitCode: Number(rest) };
   const text = verb === "print-many" ? "0123456789".repeat(Number(rest) / 10) : verb === "print" ? rest : code;
