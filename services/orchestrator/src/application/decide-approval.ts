@@ -49,8 +49,10 @@ export async function decideApproval(
   const { outcome, settled } = await parts.approvals.decide(tenant, decision);
   if (outcome === "decided") announce(parts.signals, settled);
   const approval = await parts.approvals.get(tenant, approvalId);
-  if (approval === undefined || outcome === "not_found") throw notFound("approval", approvalId);
+  if (approval === undefined) throw notFound("approval", approvalId);
   switch (outcome) {
+    case "not_found":
+      throw notFound("approval", approvalId);
     case "decided":
     case "repeated":
       return approval;

@@ -7,6 +7,7 @@ import type { TaskEventBody } from "../domain/task-event.ts";
 import type { ToolResult } from "../domain/tool-result.ts";
 import { toolFailure } from "../domain/tool-result.ts";
 import { completedEvent } from "./end-task.ts";
+import { refusalOf } from "./offered-tools.ts";
 import type { Judge } from "./policy-book.ts";
 import type { CallResult, Intent, NewApproval, TaskChange, ToolBox } from "./ports.ts";
 
@@ -20,7 +21,7 @@ const waiting = { to: "WAITING_APPROVAL", actor: "policy", reason: "", input: "a
  */
 export function gateCalls(
   parts: { readonly tools: ToolBox; readonly clock: Clock; readonly maxCalls: number },
-  call: { readonly agent: string; readonly judge: Judge },
+  call: { readonly agent: string; readonly offered: readonly string[]; readonly judge: Judge },
   intents: readonly Intent[],
 ): Pick<TaskChange, "intents" | "approvals" | "results" | "events" | "state"> {
   const approvals: NewApproval[] = [];
@@ -28,7 +29,8 @@ export function gateCalls(
   const events: TaskEventBody[] = [];
   const judged = intents.map((intent): Intent => {
     const resolved = parts.tools.resolve(intent.tool, intent.arguments);
-    if ("refused" in resolved || intent.ordinal >= parts.maxCalls) return intent;
+    const taken = intent.ordinal < parts.maxCalls && refusalOf(intent.tool, call.offered) === undefined;
+    if ("refused" in resolved || !taken) return intent;
     const rule = ruleFor(call.judge, { agent: call.agent, tool: intent.tool, args: resolved.args });
     if (rule === undefined) return intent;
     const marked = { ...intent, policyEffect: rule.effect, policyRule: rule.name };

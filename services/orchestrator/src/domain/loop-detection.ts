@@ -31,13 +31,9 @@ export function loopVerdict(log: TaskLog, polling: ReadonlySet<string>): "none" 
   return "none";
 }
 
-/** What the model is told the first time. */
+/** What the model is told. */
 export const loopNudge =
   "You have made the same tool calls with the same arguments several times and the results did not change. Doing it again will not help: try something else, or give your answer with what you have.";
-
-/** What the model is told when it goes on all the same. */
-export const loopRequest =
-  "The same tool calls with the same results were made again, so no tool can be called any more. Give your final answer now from what you have found. Say plainly what is established, by which evidence, and what you could not find out.";
 
 /** A turn's calls and results as one text; undefined for a turn that cannot be part of a loop. */
 function signOf(calls: readonly ToolCallRecord[], polling: ReadonlySet<string>): string | undefined {
