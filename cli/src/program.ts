@@ -6,6 +6,7 @@ import { doctor } from "./commands/doctor.ts";
 import { exec } from "./commands/exec.ts";
 import { run } from "./commands/run.ts";
 import { tail } from "./commands/tail.ts";
+import { deleteTask, listCalls, listSteps, listTransitions, rerunTask, resumeTask } from "./commands/tasks.ts";
 import { showTrace } from "./commands/trace-show.ts";
 import type { CommonOptions, Session } from "./session.ts";
 
@@ -30,6 +31,7 @@ export function createProgram(withSession: WithSession): Command {
     .showHelpAfterError("`drover --help` and `drover COMMAND --help` say what there is.")
     .exitOverride();
   addTaskCommands(program, withSession);
+  addTasks(program, withSession);
   addExec(program, withSession);
   addDoc(program, withSession);
   program
@@ -77,6 +79,33 @@ function addTaskCommands(program: Command, withSession: WithSession): void {
       const options: CommonOptions & { readonly reason: string } = command.optsWithGlobals();
       return withSession(options, (s) => cancel(s, task, options.reason));
     });
+}
+
+function addTasks(program: Command, withSession: WithSession): void {
+  type Flags = CommonOptions & { readonly rounds: number; readonly tokens: number };
+  const tasks = program.command("tasks").description("go on with tasks, and look at their records");
+  tasks
+    .command("resume <task>")
+    .description("go on with a task that failed or was cancelled, from its last step")
+    .option("--rounds <n>", "most rounds from now on, those before included", wholeNumber, 0)
+    .option("--tokens <n>", "most tokens from now on, those before included", wholeNumber, 0)
+    .action((task: string, _, command: Command) => {
+      const options: Flags = command.optsWithGlobals();
+      return withSession(options, (s) => resumeTask(s, task, options));
+    });
+  const plain = [
+    ["rerun", "submit a task again, as a new one", rerunTask],
+    ["delete", "remove a task that has ended, and its records", deleteTask],
+    ["transitions", "list what states a task was in, who brought it there and why", listTransitions],
+    ["steps", "list the steps of a task", listSteps],
+    ["calls", "list the tool calls of a task", listCalls],
+  ] as const;
+  for (const [name, description, work] of plain) {
+    tasks
+      .command(`${name} <task>`)
+      .description(description)
+      .action((task: string, _, command: Command) => withSession(command.optsWithGlobals(), (s) => work(s, task)));
+  }
 }
 
 interface RunFlags {

@@ -1,6 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type TokenDelta, TokenDeltaSchema } from "@drover/proto/event/v1/bus";
 import { type TaskEvent, TaskEventSchema } from "@drover/proto/event/v1/task_event";
+import { type WatchReset, WatchResetSchema } from "@drover/proto/orchestrator/v1/task_service";
 import { sseFrame } from "../domain/sse-frame.ts";
 
 const eventNames = {
@@ -32,7 +33,11 @@ export function deltaFrame(delta: TokenDelta): string {
   return sseFrame({ event: "agent.message.delta", data: JSON.stringify(toJson(TokenDeltaSchema, delta, json)) });
 }
 
-/** True for the event that ends a stream. */
-export function endsStream(event: TaskEvent): boolean {
-  return event.event.case === "taskCompleted";
+/**
+ * A reset as SSE text: what came before is replaced by the task in it. Its id is the sequence that the next events come
+ * after, so that a client which is cut right then goes on from there.
+ */
+export function resetFrame(reset: WatchReset): string {
+  const data = JSON.stringify(toJson(WatchResetSchema, reset, json));
+  return sseFrame({ id: String(reset.sequence), event: "task.reset", data });
 }

@@ -6,7 +6,7 @@ import type { TaskRecords } from "./record-ports.ts";
 export async function deleteTask(records: TaskRecords, tenant: string, taskId: string): Promise<void> {
   checkTaskId(taskId);
   if ((await records.remove(tenant, taskId)) === "running") {
-    throw new DroverError("FAILED_PRECONDITION", "The task has not ended; cancel it first.", {
+    throw new DroverError("FAILED_PRECONDITION", "The task has not ended. Cancel it first.", {
       reason: "TASK_RUNNING",
     });
   }

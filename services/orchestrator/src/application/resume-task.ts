@@ -37,15 +37,15 @@ export async function resumeTask(
   if (faults.length > 0) throw invalidFields(faults);
   const { outcome, lastSequence } = await parts.records.resume(tenant, taskId, {
     ...{ actor: subject, expectedVersion, budgets, requestId, maxQueued: parts.defaults.maxQueued },
-    bodyHash: await digest(JSON.stringify([subject, taskId, expectedVersion, Object.entries(budgets).sort()])),
+    bodyHash: digest(JSON.stringify([subject, taskId, expectedVersion, Object.entries(budgets).sort()])),
   });
   switch (outcome) {
     case "not_found":
       throw notFound("task", taskId);
     case "running":
-      throw notResumable("TASK_RUNNING", "The task has not ended; there is nothing to resume.");
+      throw notResumable("TASK_RUNNING", "The task has not ended. There is nothing to resume.");
     case "succeeded":
-      throw notResumable("TASK_SUCCEEDED", "The task has succeeded; rerun it to do it again.");
+      throw notResumable("TASK_SUCCEEDED", "The task has succeeded. Rerun it to do it again.");
     case "stale":
       throw staleVersion(expectedVersion);
     case "busy":

@@ -64,7 +64,7 @@ export async function submitTask(parts: SubmitParts, requester: Requester, submi
   return await recordTask(parts, requester, task, {
     method: "SubmitTask",
     id: submission.requestId,
-    bodyHash: await bodyHash(requester.subject, submission),
+    bodyHash: bodyHash(requester.subject, submission),
   });
 }
 
@@ -107,7 +107,7 @@ const queueRetryMs = 5_000;
 
 /** RESOURCE_EXHAUSTED where `most` tasks of the tenant wait already. */
 export function queueFull(most: number): DroverError {
-  return new DroverError("RESOURCE_EXHAUSTED", `${most} tasks of this tenant wait already; try again later.`, {
+  return new DroverError("RESOURCE_EXHAUSTED", `${most} tasks of this tenant wait already. Try again later.`, {
     reason: "TASK_QUEUE_FULL",
     retryAfterMs: queueRetryMs,
     metadata: { limit: String(most) },
@@ -121,7 +121,7 @@ export function conversationBusy(which: string): DroverError {
   });
 }
 
-function bodyHash(subject: string, submission: Submission): Promise<string> {
+function bodyHash(subject: string, submission: Submission): string {
   const { requestId: _, ...body } = submission;
   return digest(JSON.stringify([subject, Object.entries(body).sort(byName)]));
 }
