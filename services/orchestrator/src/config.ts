@@ -45,6 +45,7 @@ export function readConfig(environment: Environment) {
     DROVER_SPILL_PREVIEW: env.integer({ min: 100, max: 100_000, default: 2_048 }),
     DROVER_VIEW_CAP: env.integer({ min: 8_000, max: 100_000, default: 8_000 }),
     DROVER_WATCH_POLL_MS: env.milliseconds({ min: 100, max: 60_000, default: 2_000 }),
+    DROVER_APPROVAL_EXPIRY_MS: env.milliseconds({ min: 50, max: 600_000, default: 5_000 }),
     DROVER_WATCH_HEARTBEAT_MS: env.milliseconds({ min: 100, max: 300_000, default: 15_000 }),
     DROVER_CODE_LANGUAGES: env.list({ default: ["python", "javascript", "bash"] }),
   });
@@ -57,6 +58,15 @@ export function houseTimesOf(config: ReturnType<typeof readConfig>) {
     buryMs: config.DROVER_LEASE_TTL_MS,
     retentionDays: config.DROVER_RETENTION_DAYS,
     cleanupMs: config.DROVER_CLEANUP_MS,
+  };
+}
+
+/** How often what is done about approvals. */
+export function decisionTimesOf(config: ReturnType<typeof readConfig>) {
+  return {
+    heartbeatMs: config.DROVER_WATCH_HEARTBEAT_MS,
+    pollMs: config.DROVER_WATCH_POLL_MS,
+    expiryMs: config.DROVER_APPROVAL_EXPIRY_MS,
   };
 }
 

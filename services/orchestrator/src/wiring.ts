@@ -2,23 +2,29 @@ import { fileURLToPath } from "node:url";
 import { type Bus, connectNats } from "@drover/bus";
 import { DroverError, newId, systemClock } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
+import { AgentService } from "@drover/proto/orchestrator/v1/agent_service";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { createIdentityMinter, createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import { createLogger, createMetrics, type Environment, type RunningService, startAdminServer } from "@drover/runtime";
 import { createTracer } from "@drover/tracing";
+import { agentRpcs } from "./api/agent-rpcs.ts";
 import { listenForTasks } from "./api/task-listener.ts";
 import { createTaskService } from "./api/task-service.ts";
 import { keepHouse } from "./application/keep-house.ts";
 import type { TaskSignals, TaskStore } from "./application/ports.ts";
-import { runTask } from "./application/run-task.ts";
+import { type RunParts, runTask } from "./application/run-task.ts";
 import { TaskHubs } from "./application/task-hub.ts";
 import { startWorker } from "./application/worker.ts";
-import { houseTimesOf, readConfig, submissionDefaultsOf } from "./config.ts";
+import { decisionTimesOf, houseTimesOf, readConfig, submissionDefaultsOf } from "./config.ts";
+import { composeDecisions } from "./decisions.ts";
+import { createAgentCatalog, createAnswerChecks } from "./infrastructure/answer-checks.ts";
 import { createBusSignals } from "./infrastructure/bus-signals.ts";
 import { connectPeers, openModel } from "./infrastructure/peers.ts";
 import { createPostgresAgentStore } from "./infrastructure/postgres-agent-store.ts";
+import { approvalJobs } from "./infrastructure/postgres-approval-store.ts";
 import { createPostgresTaskRecords } from "./infrastructure/postgres-task-records.ts";
 import { createPostgresTaskStore, systemJobs } from "./infrastructure/postgres-task-store.ts";
+import { promptTokens } from "./infrastructure/prompt-tokens.ts";
 import { createRpcMemory } from "./infrastructure/rpc-memory.ts";
 import { createRpcWorkspaces } from "./infrastructure/rpc-workspaces.ts";
 import type { OrchestratorSchema } from "./infrastructure/schema.ts";
@@ -26,12 +32,15 @@ import { standardTools } from "./infrastructure/tools/standard-tools.ts";
 import { createToolBox } from "./infrastructure/tools/tool-box.ts";
 
 const service = "orchestrator";
+const jobs = [...systemJobs, ...approvalJobs];
 
 /** What the embedded profile gives to all services of its process. */
 export interface SharedParts {
   readonly bus?: Bus;
   /** Stands between the loop and its record, so that a test can fail there. Nothing in an environment can set it. */
   readonly intercept?: (parts: RecordParts) => RecordParts;
+  /** Takes the place of what the loop calls, so that a benchmark measures the loop alone. */
+  readonly outside?: Partial<Pick<RunParts, "model" | "memory" | "tools">>;
 }
 
 /** What the loop writes with. */
@@ -51,7 +60,7 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   await using started = new AsyncDisposableStack();
   await migrate({ url, service, directory: fileURLToPath(new URL("../migrations", import.meta.url)) });
   const database = started.use(
-    openDatabase<OrchestratorSchema>({ url, service, poolMax: config.DATABASE_POOL_MAX, systemJobs, logger }),
+    openDatabase<OrchestratorSchema>({ url, service, poolMax: config.DATABASE_POOL_MAX, systemJobs: jobs, logger }),
   );
   const bus = shared.bus ?? started.use(await connectNats({ url: required(config.NATS_URL), logger, name: service }));
   const own = { store: createPostgresTaskStore(database), signals: createBusSignals(bus, onFault) };
@@ -76,13 +85,14 @@ export async function startOrchestrator(environment: Environment, shared: Shared
     windowTokens: config.DROVER_MODEL_WINDOW_TOKENS,
     reservedOutputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,
   };
+  const tools = createToolBox(
+    standardTools({ ...peers, languages: config.DROVER_CODE_LANGUAGES, patienceMs: toolPatienceMs }),
+  );
+  const decisions = composeDecisions({ database, signals, tools, onFault, ...decisionTimesOf(config) });
   const run = {
-    ...{ store, signals, tracer, model, onFault, clock: systemClock },
+    ...{ tools, policies: decisions.book, store, signals, tracer, model, onFault, clock: systemClock },
     memory: createRpcMemory(peers.memory, tokens),
     workspaces: createRpcWorkspaces(peers.sandbox),
-    tools: createToolBox(
-      standardTools({ ...peers, languages: config.DROVER_CODE_LANGUAGES, patienceMs: toolPatienceMs }),
-    ),
     view: {
       spillThreshold: config.DROVER_SPILL_THRESHOLD,
       preview: config.DROVER_SPILL_PREVIEW,
@@ -93,7 +103,12 @@ export async function startOrchestrator(environment: Environment, shared: Shared
     parallel: config.DROVER_PARALLEL_CALLS,
     maxCalls: config.DROVER_CALLS_PER_TURN,
     maxOutputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,
+    promptTokens,
+    checks: createAnswerChecks(peers.sandbox, decisions.patterns),
+    ...shared.outside,
   };
+  const names = tools.specs.map((spec) => spec.name);
+  const catalog = createAgentCatalog(names, config.DROVER_CODE_LANGUAGES, decisions.patterns);
   const hubs = new TaskHubs({ store, signals, clock: systemClock, pollMs: config.DROVER_WATCH_POLL_MS, onFault });
   const watch = { store, hubs, clock: systemClock, heartbeatMs: config.DROVER_WATCH_HEARTBEAT_MS };
   const defaults = {
@@ -106,11 +121,15 @@ export async function startOrchestrator(environment: Environment, shared: Shared
     await startRpcServer({
       ...{ service, listen: config.DROVER_LISTEN, limits: { maxMessageBytes }, logger, metrics, graceMs },
       identity: createIdentityVerifier({ publicKeys: config.DROVER_IDENTITY_PUBLIC_KEYS, audience: service }),
-      routes: (router) =>
-        router.service(TaskService, createTaskService({ store, records, agents, signals, tracer, defaults, watch })),
+      routes: (router) => {
+        router.service(TaskService, createTaskService({ store, records, agents, signals, tracer, defaults, watch }));
+        router.service(AgentService, { ...agentRpcs({ store: agents, catalog }), ...decisions.policyRpcs });
+        decisions.serve(router);
+      },
     }),
   );
   started.use(hubs);
+  started.use(decisions.start());
   const options = {
     // In one process over one locked data folder, everything that is held was held by an earlier self.
     name: config.DROVER_REPLICA ?? (shared.bus === undefined ? newId() : "embedded"),

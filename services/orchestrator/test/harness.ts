@@ -3,6 +3,8 @@ import { createClient } from "@connectrpc/connect";
 import { type Bus, connectNats } from "@drover/bus";
 import type { TaskEvent } from "@drover/proto/event/v1/task_event";
 import { TaskState } from "@drover/proto/event/v1/task_event";
+import { AgentService } from "@drover/proto/orchestrator/v1/agent_service";
+import { ApprovalService } from "@drover/proto/orchestrator/v1/approval_service";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
@@ -55,6 +57,8 @@ export async function startHarness(script?: Script, own?: { readonly databaseUrl
       const transport = createRpcTransport({ addresses: address, audience: "orchestrator", minter });
       return {
         client: createClient(TaskService, transport),
+        approvals: createClient(ApprovalService, transport),
+        agents: createClient(AgentService, transport),
         as: (tenant: string, scopes: readonly string[] = ["tasks:read", "tasks:write"], subject = "alice") => ({
           contextValues: actingAs({ tenant, subject, scopes }),
         }),

@@ -24,8 +24,14 @@ import {
 
 type AgentRpcs = Pick<ServiceImpl<typeof AgentService>, "putAgent" | "getAgent" | "listAgents" | "deleteAgent">;
 
+/** What the rpcs about agents need. */
+export interface AgentParts {
+  readonly store: AgentStore;
+  readonly catalog: AgentCatalog;
+}
+
 /** The rpcs of AgentService that are about agents. */
-export function agentRpcs(parts: { readonly store: AgentStore; readonly catalog: AgentCatalog }): AgentRpcs {
+export function agentRpcs(parts: AgentParts): AgentRpcs {
   const { store } = parts;
   return {
     async putAgent({ agent, expectedVersion }, context) {
@@ -62,7 +68,7 @@ function snapshotOf(agent: ProtoAgent): AgentSnapshot {
 }
 
 /** Budgets of a request; what is absent is 0. */
-export function budgetsOf(budgets: Budgets | undefined): AgentBudgets {
+function budgetsOf(budgets: Budgets | undefined): AgentBudgets {
   return {
     rounds: budgets?.maxRounds ?? 0,
     wallMs: Number(budgets?.maxWallMs ?? 0n),

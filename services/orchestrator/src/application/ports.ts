@@ -1,10 +1,17 @@
 import type { Message, ToolSpec } from "@drover/model";
 import type { Span, TraceContext } from "@drover/tracing";
-import type { Agent, AgentSnapshot } from "../domain/agent.ts";
+import type { Agent, AgentSnapshot, Verifier } from "../domain/agent.ts";
 import type { LoggedMessage } from "../domain/conversation.ts";
 import type { StepBody, TaskLog } from "../domain/step.ts";
 import type { ConversationPolicy } from "../domain/submission.ts";
-import type { Task, TaskBudgets, TaskMode, TaskUsage, VerificationReport } from "../domain/task.ts";
+import type {
+  Task,
+  TaskBudgets,
+  TaskMode,
+  TaskUsage,
+  VerificationFinding,
+  VerificationReport,
+} from "../domain/task.ts";
 import type { TaskEvent, TaskEventBody } from "../domain/task-event.ts";
 import type { TaskState } from "../domain/task-state.ts";
 import type { ToolCallOutcome } from "../domain/tool-call-state.ts";
@@ -114,6 +121,8 @@ export interface TaskChange {
   readonly awaiting?: readonly { readonly callId: string; readonly id: string }[];
   readonly approvals?: readonly NewApproval[];
   readonly dispatched?: readonly string[];
+  /** How many of `dispatched` are sent for the first time. */
+  readonly toolCalls?: number;
   readonly results?: readonly CallResult[];
   readonly events?: readonly TaskEventBody[];
   readonly usage?: TaskUsage;
@@ -200,6 +209,27 @@ export interface AgentStore {
   /** By name, after `after`. */
   list(tenant: string, limit: number, after: string): Promise<readonly Agent[]>;
   delete(tenant: string, name: string): Promise<void>;
+}
+
+/** The checks of an answer that need more than the record. */
+export interface AnswerChecks {
+  rules(rules: Verifier & { readonly kind: "rules" }, answer: string): readonly VerificationFinding[];
+  jsonSchema(schema: string, answer: string): readonly VerificationFinding[];
+  /**
+   * Runs a program in the sandbox with the answer on standard input; again with the same `key` is the same run. Throws
+   * where it cannot be run now; UNAVAILABLE passes.
+   */
+  code(
+    scope: CallScope,
+    run: {
+      readonly key: string;
+      readonly language: string;
+      readonly code: string;
+      readonly answer: string;
+      readonly workspaceId: string | undefined;
+    },
+    signal: AbortSignal,
+  ): Promise<readonly VerificationFinding[]>;
 }
 
 /** A piece of the model's text as it comes. */

@@ -1,20 +1,32 @@
 import { headOf } from "@drover/kernel";
 import { isToolName } from "@drover/model";
 import { redact } from "@drover/redaction";
+import { agentOf } from "../domain/agent.ts";
+import { type BudgetKind, exhaustedReason, exhaustedText } from "../domain/budget.ts";
 import { markedAnswer, nudgeAfter } from "../domain/final-answer.ts";
 import { isStuck, type NextAction } from "../domain/next-action.ts";
 import { recordedCalls, type Step } from "../domain/step.ts";
+import type { TaskEventBody } from "../domain/task-event.ts";
 import type { AskedTurn } from "./ask-model.ts";
 import { digest } from "./digest.ts";
 import { failTask } from "./end-task.ts";
-import type { Intent, TaskChange } from "./ports.ts";
+import { gateCalls } from "./gate-calls.ts";
+import type { Intent, TaskChange, ToolBox } from "./ports.ts";
+import { type RuleParts, readRules } from "./read-rules.ts";
 import type { TaskSession } from "./task-session.ts";
 
-/** Characters of redacted arguments that an event shows. */
-const argumentsPreview = 4_096;
+/** Characters of redacted arguments that an event, and an approval, shows. */
+export const argumentsPreview = 4_096;
+
+/** What recording a turn needs. */
+export interface RecordParts extends RuleParts {
+  readonly tools: ToolBox;
+  readonly maxCalls: number;
+}
 
 /** Commits a turn of the model with everything that follows from it: intents, the answer, or a word of correction. */
 export async function recordTurn(
+  parts: RecordParts,
   session: TaskSession,
   action: NextAction & { readonly kind: "ask" },
   turn: AskedTurn,
@@ -22,14 +34,15 @@ export async function recordTurn(
   const { decision } = turn.reply;
   const step = stepOf(session, action, turn);
   const intents = await intentsOf(turn, step.seq);
-  const change = changeOf(action, turn, step, intents);
+  const change = changeOf(session, action, { turn, step, intents });
   // A question without tools that was not answered is no round to go on from.
-  const unanswered = action.last && decision.kind !== "final";
+  const { limit } = turn;
+  const unanswered = limit !== undefined && decision.kind !== "final";
   const stuck = isStuck({ ...session.log, steps: [...session.log.steps, step] });
   switch (decision.kind) {
     case "final": {
-      const answer = markedAnswer(redact(decision.text).text, action.last, session.task.maxRounds);
-      const reason = action.last ? "ROUND_LIMIT" : "";
+      const answer = markedAnswer(redact(decision.text).text, session.task, limit);
+      const reason = limit === undefined ? "" : exhaustedReason(limit);
       await session.commit({
         ...change,
         answer,
@@ -38,13 +51,13 @@ export async function recordTurn(
       return;
     }
     case "tool_calls":
-      if (unanswered) return roundLimit(session, change, "it asked for tools again");
-      await session.commit({ ...change, intents });
+      if (unanswered) return unansweredEnd(session, change, limit, "it asked for tools again");
+      await session.commit(await gated(parts, session, change, intents));
       return;
     case "empty":
     case "length": {
       const what = decision.kind === "empty" ? "its turn was empty" : "its turn was cut at the output limit";
-      if (unanswered) return roundLimit(session, change, what);
+      if (unanswered) return unansweredEnd(session, partly(session, change, turn), limit, what);
       if (stuck) {
         return failTask(
           session,
@@ -74,16 +87,35 @@ export async function recordTurn(
   }
 }
 
-function roundLimit(session: TaskSession, change: TaskChange, what: string): Promise<void> {
-  const { maxRounds } = session.task;
-  const message = `The ${maxRounds} rounds are used up and the model gave no final answer: ${what}.`;
-  return failTask(session, "ROUND_LIMIT", message, change);
+/** The turn with its calls judged by the rules of now; what waits for somebody is in the same commit. */
+async function gated(
+  parts: RecordParts,
+  session: TaskSession,
+  change: TaskChange,
+  intents: readonly Intent[],
+): Promise<TaskChange> {
+  const { task } = session;
+  const judge = await readRules(parts, session);
+  const judged = gateCalls(parts, { agent: task.agent, offered: agentOf(task).tools, judge }, intents);
+  return { ...change, ...judged, events: [...(change.events ?? []), ...(judged.events ?? [])] };
+}
+
+function unansweredEnd(session: TaskSession, change: TaskChange, limit: BudgetKind, what: string): Promise<void> {
+  const message = `The task has reached ${exhaustedText(session.task, limit)} and the model gave no final answer: ${what}.`;
+  return failTask(session, exhaustedReason(limit), message, change);
+}
+
+/** What there is of an answer that was cut is kept. */
+function partly(session: TaskSession, change: TaskChange, { reply, limit }: AskedTurn): TaskChange {
+  const { decision } = reply;
+  if (decision.kind !== "length" || decision.text.trim() === "") return change;
+  return { ...change, answer: markedAnswer(redact(decision.text).text, session.task, limit) };
 }
 
 function stepOf(
   session: TaskSession,
   action: NextAction & { readonly kind: "ask" },
-  { reply, usage }: AskedTurn,
+  { reply, usage, limit }: AskedTurn,
 ): Step {
   const { decision } = reply;
   return {
@@ -96,16 +128,16 @@ function stepOf(
       finishReason: reply.finishReason,
       decision: decision.kind,
       usage,
-      last: action.last,
+      role: "agent",
+      last: limit !== undefined,
     },
   };
 }
 
 function changeOf(
+  session: TaskSession,
   action: NextAction & { readonly kind: "ask" },
-  turn: AskedTurn,
-  step: Step,
-  intents: readonly Intent[],
+  { turn, step, intents }: { readonly turn: AskedTurn; readonly step: Step; readonly intents: readonly Intent[] },
 ): TaskChange {
   const text = step.body.kind === "turn" ? step.body.text : "";
   const message = {
@@ -119,8 +151,14 @@ function changeOf(
     ({ callId, tool, argumentsPreview: preview, ordinal }) =>
       ({ type: "tool_call_requested", callId, tool, argumentsPreview: preview, ordinal }) as const,
   );
-  const recorded = action.last ? [] : requested;
-  return { round: action.round, usage: turn.usage, steps: [step], events: [message, ...recorded] };
+  const events = turn.limit === undefined ? [message, ...requested] : [...noticeOf(session, turn.limit), message];
+  return { round: action.round, usage: turn.usage, steps: [step], events };
+}
+
+/** Tells watchers of a budget that is used up, once. */
+function noticeOf({ task, log }: TaskSession, limit: BudgetKind): TaskEventBody[] {
+  if (log.steps.some((step) => step.body.kind === "turn" && step.body.last)) return [];
+  return [{ type: "notice", code: "BUDGET_EXHAUSTED", text: `The task has reached ${exhaustedText(task, limit)}.` }];
 }
 
 async function intentsOf({ reply }: AskedTurn, stepSeq: number): Promise<Intent[]> {

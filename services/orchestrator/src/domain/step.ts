@@ -14,8 +14,8 @@ export type StepBody =
       readonly finishReason: string;
       readonly decision: "final" | "tool_calls" | "refusal" | "length" | "content_filter" | "empty";
       readonly usage: TaskUsage;
-      /** What the model was asked as. */
-      readonly role: "agent";
+      /** What the model was asked as; absent in steps of before roles were kept. */
+      readonly role?: "agent";
       /** The turn was asked for without tools, because a budget was used up. */
       readonly last: boolean;
     }

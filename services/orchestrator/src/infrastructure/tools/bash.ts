@@ -49,6 +49,7 @@ export function bashTool(transport: Transport, patienceMs: number): Tool {
       },
     },
     timeoutMs: maxSeconds * 1000 + extraMs,
+    replay: "idempotent",
     async execute(args, context, signal) {
       const background = args.background === true;
       const seconds = typeof args.timeout_seconds === "number" && !background ? args.timeout_seconds : undefined;

@@ -61,6 +61,7 @@ export function runCodeTool(transport: Transport, languages: readonly string[], 
       },
     },
     timeoutMs: maxSeconds * 1000 + extraMs,
+    replay: "idempotent",
     async execute(args, context, signal) {
       const body: RunBody = {
         language: String(args.language),
