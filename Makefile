@@ -81,7 +81,14 @@ test-e2e: setup images viewer browser ## The running suite, driven from outside
 browser: ## Make sure a Chromium is there for the viewer's test (installs one as root on Debian)
 	@scripts/browser.sh
 
-bench: setup ## Run a benchmark (NAME=rpc-echo) and write bench/results/NAME.json
+PEERS := bench/peers/node_modules/.package-lock.json
+# What others make, for comparison; no part of the product, so with a lock file of its own.
+$(PEERS): bench/peers/package-lock.json
+	@echo "bench: installing the peers of bench/peers"
+	npm ci --prefix bench/peers --no-audit --no-fund --ignore-scripts --loglevel=error
+	@touch $@
+
+bench: setup $(if $(filter durable-steps,$(NAME)),$(PEERS)) ## Run a benchmark (NAME=rpc-echo) and write bench/results/NAME.json
 	@npx node bench/src/$(NAME).ts
 
 # ---- Data

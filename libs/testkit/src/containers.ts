@@ -33,16 +33,20 @@ export interface StartedNats extends AsyncDisposable {
   start(): Promise<void>;
 }
 
+const fast = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
+/** As shipped (fsync and synchronous_commit are on), with no checkpoint within a measurement. */
+const durable = "-c checkpoint_timeout=1h -c max_wal_size=16GB";
+
 /**
- * Starts the local Postgres image without fsync: for tests, not for figures. Rejects where
+ * Starts the local Postgres image; without fsync, unless it is to be `durable`, as figures need it. Rejects where
  * Docker or the image is missing and says what to run.
  */
-export async function startPostgres(): Promise<StartedPostgres> {
+export async function startPostgres(options: { readonly durable?: boolean } = {}): Promise<StartedPostgres> {
   const port = await freePort();
   const container = new LoopbackContainer("drover/postgres:17")
     .withPublishedPort(5432, port)
     .withEnvironment({ POSTGRES_PASSWORD: "drover" })
-    .withCommand("-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=400".split(" "))
+    .withCommand(`-c max_connections=400 ${options.durable ? durable : fast}`.split(" "))
     .withWaitStrategy(Wait.forLogMessage("database system is ready to accept connections"));
   const started = await start(container);
   return {

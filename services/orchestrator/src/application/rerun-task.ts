@@ -37,7 +37,7 @@ export async function rerunTask(
     {
       method: "RerunTask",
       id: request.requestId,
-      bodyHash: await digest(JSON.stringify([requester.subject, request.taskId])),
+      bodyHash: digest(JSON.stringify([requester.subject, request.taskId])),
     },
   );
 }
