@@ -85,9 +85,8 @@ export async function startOrchestrator(environment: Environment, shared: Shared
     windowTokens: config.DROVER_MODEL_WINDOW_TOKENS,
     reservedOutputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,
   };
-  const tools = createToolBox(
-    standardTools({ ...peers, languages: config.DROVER_CODE_LANGUAGES, patienceMs: toolPatienceMs }),
-  );
+  const standard = { ...peers, languages: config.DROVER_CODE_LANGUAGES, patienceMs: toolPatienceMs };
+  const tools = shared.outside?.tools ?? createToolBox(standardTools(standard));
   const decisions = composeDecisions({ database, signals, tools, onFault, ...decisionTimesOf(config) });
   const run = {
     ...{ tools, policies: decisions.book, store, signals, tracer, model, onFault, clock: systemClock },

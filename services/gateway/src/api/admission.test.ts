@@ -7,6 +7,8 @@ describe("admittedMethod", () => {
   it("routes by service", () => {
     const target = (path: string) => admittedMethod(path).target;
     expect(target("/drover.orchestrator.v1.TaskService/SubmitTask")).toBe("orchestrator");
+    expect(target("/drover.orchestrator.v1.ApprovalService/DecideApproval")).toBe("orchestrator");
+    expect(target("/drover.orchestrator.v1.AgentService/PutPolicy")).toBe("orchestrator");
     expect(target("/drover.sandbox.v1.WorkspaceService/PutFiles")).toBe("sandbox");
     expect(target("/drover.rag.v1.RetrievalService/Search")).toBe("rag");
     expect(target("/drover.memory.v1.ConversationService/BuildContext")).toBe("memory");
@@ -36,6 +38,7 @@ describe("admittedMethod", () => {
 
   it("takes watches, and no run, for resumable", () => {
     expect(admittedMethod("/drover.orchestrator.v1.TaskService/WatchTask").resumable).toBe(true);
+    expect(admittedMethod("/drover.orchestrator.v1.ApprovalService/WatchApprovals").resumable).toBe(true);
     expect(admittedMethod("/drover.sandbox.v1.ExecService/Run").resumable).toBe(false);
     expect(admittedMethod("/drover.orchestrator.v1.TaskService/GetTask").resumable).toBe(false);
   });
