@@ -4,11 +4,11 @@ import { RunControl } from "./run-control.ts";
 test("time that is used up stops the work once to answer and once for good", () => {
   const control = new RunControl();
   control.limitWall(10_000);
-  control.spend(8_999);
+  control.spend(7_499);
   expect(control.stopped).toBeUndefined();
-  control.spend(9_000);
+  control.spend(7_500);
   expect([control.stopped, control.signal.aborted]).toEqual(["BUDGET_EXHAUSTED", true]);
-  expect(control.answerNow()).toBe(9_000);
+  expect(control.answerNow()).toBe(7_500);
   control.spend(9_900);
   expect([control.stopped, control.signal.aborted]).toEqual([undefined, false]);
   control.spend(10_000);

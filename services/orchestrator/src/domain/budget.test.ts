@@ -30,8 +30,8 @@ const used = (inputTokens: number, outputTokens: number, costNanoUsd: number | n
 test.each([
   ["nothing is limited", unspent, undefined],
   ["rounds", { ...unspent, round: 10 }, "ROUNDS"],
-  ["wall time, less what an answer needs", limited({ wallMs: 10_000 }, { wallMsUsed: 9_000 }), "WALL_TIME"],
-  ["wall time is left", limited({ wallMs: 10_000 }, { wallMsUsed: 8_999 }), undefined],
+  ["wall time, less what an answer needs", limited({ wallMs: 10_000 }, { wallMsUsed: 7_500 }), "WALL_TIME"],
+  ["wall time is left", limited({ wallMs: 10_000 }, { wallMsUsed: 7_499 }), undefined],
   ["tokens of both kinds", limited({ tokens: 100 }, used(60, 40)), "TOKENS"],
   ["money", limited({ costNanoUsd: 7 }, used(0, 0, 7)), "COST"],
   ["tool calls", limited({ toolCalls: 2 }, { toolCallsUsed: 2 }), "TOOL_CALLS"],
@@ -88,7 +88,7 @@ test("calls that are left, the time to work, and the words", () => {
     Number.POSITIVE_INFINITY,
     2,
   ]);
-  expect([0, 10_000, 3_600_000].map(workingMs)).toEqual([0, 9_000, 3_570_000]);
+  expect([0, 10_000, 3_600_000].map(workingMs)).toEqual([0, 7_500, 3_570_000]);
   expect(exhaustedText({ ...unspent, maxRounds: 1 }, "ROUNDS")).toBe("the limit of 1 round");
   expect(exhaustedText(limited({ costNanoUsd: 25_000_000 }), "COST")).toBe("the limit of 0.025 USD");
 });

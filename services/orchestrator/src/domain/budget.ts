@@ -9,12 +9,12 @@ export type Spender = Pick<Task, "round" | "maxRounds" | "budgets" | "wallMsUsed
 /** Fewest tokens that an answer is asked for with. */
 export const smallestAnswer = 64;
 
-/** Time kept back for a last answer: a tenth of the whole, at most this many ms. */
+/** Time kept back for a last answer: a quarter of the whole, at most this many ms. */
 const longestReserveMs = 30_000;
 
 /** The wall time at which a task stops working and answers, ms; 0 is never. The rest up to the budget is for that. */
 export function workingMs(wallMs: number): number {
-  return wallMs === 0 ? 0 : wallMs - Math.min(longestReserveMs, Math.ceil(wallMs / 10));
+  return wallMs === 0 ? 0 : wallMs - Math.min(longestReserveMs, Math.ceil(wallMs / 4));
 }
 
 /** The budget that is used up, so that there is no further round; undefined while there is. */
