@@ -12,7 +12,7 @@ import type { Environment } from "@drover/runtime";
 import { freshDatabase } from "@drover/testkit";
 import { type Script, startScriptedModel } from "@drover/testkit/scripted-model";
 import { inject } from "vitest";
-import { startOrchestrator } from "../src/wiring.ts";
+import { type SharedParts, startOrchestrator } from "../src/wiring.ts";
 import { startFakePeers } from "./fake-peers.ts";
 
 const directory = fileURLToPath(new URL("../migrations", import.meta.url));
@@ -66,8 +66,8 @@ export async function startHarness(script?: Script, own?: { readonly databaseUrl
       };
     },
     /** Starts a replica in this process, with a client of it. */
-    async orchestrator(changes: Environment = {}) {
-      const service = await startOrchestrator({ ...environment, ...changes });
+    async orchestrator(changes: Environment = {}, shared: SharedParts = {}) {
+      const service = await startOrchestrator({ ...environment, ...changes }, shared);
       const replica = this.connect(service.address);
       return {
         ...replica,
