@@ -3,8 +3,9 @@ import { blobMigrations, createBlobStore } from "@drover/blob";
 import { type Bus, connectNats, stopWithTasks } from "@drover/bus";
 import { DroverError } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
-import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
+import { createErasureService, createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import {
   createLogger,
   createMetrics,
@@ -23,6 +24,7 @@ import { createPutSpill } from "./application/put-spill.ts";
 import { createReadSpill } from "./application/read-spill.ts";
 import { type MemoryConfig, readConfig } from "./config.ts";
 import { createConversationLog } from "./infrastructure/conversation-log.ts";
+import { createEraser } from "./infrastructure/eraser.ts";
 import type { MemorySchema } from "./infrastructure/schema.ts";
 import { createSpillBodies } from "./infrastructure/spill-bodies.ts";
 import { createTokenCounter } from "./infrastructure/token-counter.ts";
@@ -61,7 +63,10 @@ export async function startMemory(environment: Environment, shared: SharedParts 
       logger,
       metrics,
       graceMs: config.shutdownGraceMs,
-      routes: (router) => router.service(ConversationService, conversationHandlers(use, tasks)),
+      routes: (router) =>
+        router
+          .service(ConversationService, conversationHandlers(use, tasks))
+          .service(ErasureService, createErasureService(createEraser(database))),
     }),
   );
   const admin = started.use(

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { type CallOptions, type Client, createClient } from "@connectrpc/connect";
 import { blobMigrations } from "@drover/blob";
 import { type Bus, createInProcessBus } from "@drover/bus";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
 import { freshDatabase } from "@drover/testkit";
@@ -11,6 +12,7 @@ import { startMemory } from "../src/wiring.ts";
 /** A running service, its database and a client for each caller. */
 export interface MemoryUnderTest extends AsyncDisposable {
   readonly client: Client<typeof ConversationService>;
+  readonly erasure: Client<typeof ErasureService>;
   readonly bus: Bus;
   readonly adminAddress: string;
   readonly databaseUrl: string;
@@ -45,12 +47,18 @@ export async function startUnderTest(url?: string, environment: Record<string, s
   const parts = started.move();
   return {
     client: createClient(ConversationService, transport),
+    erasure: createClient(ErasureService, transport),
     bus,
     adminAddress: service.adminAddress,
     databaseUrl,
     as: (tenant, subject = "alice", trace, taskId) => ({
       contextValues: actingAs(
-        { tenant, subject, scopes: ["memory:read", "memory:write"], ...(taskId === undefined ? {} : { taskId }) },
+        {
+          tenant,
+          subject,
+          scopes: ["memory:read", "memory:write", "privacy:write"],
+          ...(taskId === undefined ? {} : { taskId }),
+        },
         trace,
       ),
     }),

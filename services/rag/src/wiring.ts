@@ -3,9 +3,10 @@ import { blobMigrations, createBlobStore } from "@drover/blob";
 import { type Bus, connectNats, stopWithTasks } from "@drover/bus";
 import { DroverError } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
 import { RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
-import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
+import { createErasureService, createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import {
   createLogger,
   createMetrics,
@@ -24,6 +25,7 @@ import { createUploadDocument } from "./application/upload-document.ts";
 import { readConfig } from "./config.ts";
 import { createDocumentStore } from "./infrastructure/document-store.ts";
 import { openEmbedder } from "./infrastructure/embedder.ts";
+import { createEraser } from "./infrastructure/eraser.ts";
 import type { RagSchema } from "./infrastructure/schema.ts";
 import { createSearchIndex } from "./infrastructure/search-index.ts";
 import { createWorkerSplitter } from "./infrastructure/worker-splitter.ts";
@@ -68,7 +70,8 @@ export async function startRag(environment: Environment, shared: SharedParts = {
       routes: (router) =>
         router
           .service(DocumentService, documentHandlers({ upload, documents: createDocuments(store) }, tasks))
-          .service(RetrievalService, retrievalHandlers(search, tasks)),
+          .service(RetrievalService, retrievalHandlers(search, tasks))
+          .service(ErasureService, createErasureService(createEraser(database))),
     }),
   );
   const admin = started.use(

@@ -1,8 +1,9 @@
 import type { Bus } from "@drover/bus";
 import { systemClock as clock } from "@drover/kernel";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
-import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
+import { createErasureService, createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import { createLogger, createMetrics, type Environment, type RunningService, startAdminServer } from "@drover/runtime";
 import { createTracer } from "@drover/tracing";
 import { listenForCancels } from "./api/cancel-listener.ts";
@@ -35,6 +36,7 @@ import { policyVersion } from "./infrastructure/policy-version.ts";
 import { poolMetrics } from "./infrastructure/pool-metrics.ts";
 import { runMetrics } from "./infrastructure/run-metrics.ts";
 import { sha256 as digest } from "./infrastructure/sha256.ts";
+import { createEraser } from "./infrastructure/store/eraser.ts";
 import { openStores } from "./infrastructure/store/open-stores.ts";
 import { openBackend } from "./open-backend.ts";
 
@@ -109,6 +111,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
       routes: (router) => {
         router.service(ExecService, { ...execService(exec), ...shellService(exec) });
         router.service(WorkspaceService, workspaceService(files, search));
+        router.service(ErasureService, createErasureService(createEraser(database)));
       },
     }),
   );

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "@connectrpc/connect";
 import { type Bus, createInProcessBus } from "@drover/bus";
 import { newId } from "@drover/kernel";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { type Execution, OutputStream } from "@drover/proto/sandbox/v1/exec";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
@@ -47,6 +48,7 @@ export interface RunSeen {
 export interface SandboxUnderTest extends AsyncDisposable {
   readonly exec: Client<typeof ExecService>;
   readonly workspaces: Client<typeof WorkspaceService>;
+  readonly erasure: Client<typeof ErasureService>;
   readonly bus: Bus;
   readonly tenant: string;
   readonly docker: Docker;
@@ -58,7 +60,7 @@ export interface SandboxUnderTest extends AsyncDisposable {
   containers(): Promise<string[]>;
 }
 
-const scopes = ["exec:run", "exec:read"];
+const scopes = ["exec:run", "exec:read", "privacy:write"];
 
 /** Starts the service as its main does, on a database of its own and free ports. */
 export async function startUnderTest(extra: Record<string, string> = {}): Promise<SandboxUnderTest> {
@@ -90,6 +92,7 @@ export async function startUnderTest(extra: Record<string, string> = {}): Promis
   return {
     exec,
     workspaces: createClient(WorkspaceService, transport),
+    erasure: createClient(ErasureService, transport),
     bus,
     tenant,
     docker,
