@@ -27,16 +27,14 @@ export class Recorder {
 
   /** The id of the task, or undefined where it was refused or the answer was lost. */
   async submit(prompt: string): Promise<string | undefined> {
-    const replica = this.#any();
-    return await this.#record("submit", "", async () => {
+    return await this.#record("submit", "", async (replica) => {
       const { task } = await replica.client.submitTask({ prompt }, this.#options(replica));
       return { taskId: task?.id ?? "", accepted: true };
     });
   }
 
   async cancel(taskId: string, reason: string): Promise<void> {
-    const replica = this.#any();
-    await this.#record("cancel", taskId, async () => {
+    await this.#record("cancel", taskId, async (replica) => {
       const { task } = await replica.client.cancelTask({ taskId, reason }, this.#options(replica));
       return { taskId, accepted: task?.cancelRequested === true };
     });
@@ -73,14 +71,14 @@ export class Recorder {
   async #record(
     kind: Operation["kind"],
     taskId: string,
-    ask: () => Promise<{ readonly taskId: string; readonly accepted: boolean }>,
+    ask: (replica: Replica) => Promise<{ readonly taskId: string; readonly accepted: boolean }>,
   ): Promise<string | undefined> {
     const invokedAt = performance.now();
     const settled = (outcome: Operation["outcome"], answer: { taskId: string; accepted: boolean }) => {
       this.operations.push({ kind, invokedAt, settledAt: performance.now(), outcome, ...answer });
     };
     try {
-      const answer = await ask();
+      const answer = await ask(this.#any());
       settled("ok", answer);
       return answer.taskId;
     } catch (error) {
