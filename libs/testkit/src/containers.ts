@@ -35,7 +35,6 @@ export interface StartedNats extends AsyncDisposable {
   wipe(): Promise<void>;
 }
 
-<<<<<<< Updated upstream
 const fast = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
 /** As shipped (fsync and synchronous_commit are on), with no checkpoint within a measurement. */
 const durable = "-c checkpoint_timeout=1h -c max_wal_size=16GB";
@@ -45,28 +44,11 @@ const durable = "-c checkpoint_timeout=1h -c max_wal_size=16GB";
  * Docker or the image is missing and says what to run.
  */
 export async function startPostgres(options: { readonly durable?: boolean } = {}): Promise<StartedPostgres> {
-=======
-const careless = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
-
-/**
- * Starts the local Postgres image without fsync: for tests, not for figures. `durable`: what it committed survives its
- * stop. Rejects where Docker or the image is missing and says what to run.
- */
-export async function startPostgres({
-  durable = false,
-}: {
-  readonly durable?: boolean;
-} = {}): Promise<StartedPostgres> {
->>>>>>> Stashed changes
   const port = await freePort();
   const container = new LoopbackContainer("drover/postgres:17")
     .withPublishedPort(5432, port)
     .withEnvironment({ POSTGRES_PASSWORD: "drover" })
-<<<<<<< Updated upstream
     .withCommand(`-c max_connections=400 ${options.durable ? durable : fast}`.split(" "))
-=======
-    .withCommand(`${durable ? "" : careless} -c max_connections=400`.trim().split(" "))
->>>>>>> Stashed changes
     .withWaitStrategy(Wait.forLogMessage("database system is ready to accept connections"));
   const started = await start(container);
   return {
