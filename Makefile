@@ -94,6 +94,10 @@ $(PEERS): bench/peers/package-lock.json
 bench: setup $(if $(filter durable-steps,$(NAME)),$(PEERS)) ## Run a benchmark (NAME=rpc-echo) and write bench/results/NAME.json
 	@npx node bench/src/$(NAME).ts
 
+.PHONY: eval
+eval: setup images ## Run the evaluations of evals/ and print their table (NAME="code-repair" for some)
+	@npm run -s eval -- $(NAME)
+
 # ---- Data
 .PHONY: migrate clean
 migrate: setup ## Migrate a service's schema (SERVICE=memory DATABASE_URL=postgres://…)
