@@ -8,6 +8,7 @@ import { run } from "./commands/run.ts";
 import { tail } from "./commands/tail.ts";
 import { deleteTask, listCalls, listSteps, listTransitions, rerunTask, resumeTask } from "./commands/tasks.ts";
 import { showTrace } from "./commands/trace-show.ts";
+import { addDecisions } from "./decision-program.ts";
 import type { CommonOptions, Session } from "./session.ts";
 
 /** Runs one command's work in a session of its options. */
@@ -32,6 +33,7 @@ export function createProgram(withSession: WithSession): Command {
     .exitOverride();
   addTaskCommands(program, withSession);
   addTasks(program, withSession);
+  addDecisions(program, withSession);
   addExec(program, withSession);
   addDoc(program, withSession);
   program

@@ -80,7 +80,7 @@ test("a call that was sent and has no result goes by the replay rule of its tool
   expect(await lostOnce("probe-unsure", { replay: "probe", probe: async () => "unknown" })).toEqual(unknown);
   const broken = { replay: "probe", probe: () => Promise.reject(new Error("away")) } as const;
   expect(await lostOnce("probe-broken", broken)).toEqual(unknown);
-  const absent = { replay: "probe", probe: async () => "not_run" } as const;
+  const absent = { replay: "probe", probe: async () => "not_run" as const } as const;
   expect((await lostOnce("probe-not", absent)).slice(0, 2)).toEqual([2, "SUCCEEDED"]);
   const known = { replay: "probe", probe: async () => well("it had worked") } as const;
   expect(await lostOnce("probe-known", known)).toEqual([1, "SUCCEEDED", "", "1. OK: it had worked"]);
