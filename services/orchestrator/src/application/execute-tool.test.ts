@@ -14,6 +14,7 @@ const context: ToolContext = {
   callId: "c",
   conversationId: "v",
   collection: "default",
+  allowedCommands: [],
   workspace: async () => "w",
   span,
 };

@@ -296,6 +296,8 @@ export interface ToolContext extends CallScope {
   readonly callId: string;
   readonly conversationId: string;
   readonly collection: string;
+  /** The only commands that a shell may run for this call, by the rule that allowed it; empty for no such rule. */
+  readonly allowedCommands: readonly string[];
   /** The task's workspace, made when it is first asked for. */
   readonly workspace: (signal: AbortSignal) => Promise<string>;
   readonly span: Span;

@@ -164,6 +164,7 @@ function contextOf(session: TaskSession, { call, workspace }: CallSite, span: Sp
     callId: call.callId,
     conversationId: session.task.conversationId,
     collection: session.task.collection,
+    allowedCommands: call.allowedCommands,
     workspace: workspace.get,
     span,
   };

@@ -41,6 +41,7 @@ async function stopCall(parts: CallParts, session: TaskSession, call: ToolCallRe
     callId: call.callId,
     conversationId: task.conversationId,
     collection: task.collection,
+    allowedCommands: call.allowedCommands,
     workspace: async (signal) => {
       throwIfAborted(signal);
       throw new DroverError("FAILED_PRECONDITION", "A call that is stopped needs no workspace.");

@@ -59,6 +59,7 @@ export function bashTool(transport: Transport, patienceMs: number): Tool {
         workspaceId: await context.workspace(signal),
         command: String(args.command),
         background,
+        allowedCommands: [...context.allowedCommands],
         ...(seconds === undefined ? {} : { timeout: { seconds: BigInt(seconds), nanos: 0 } }),
       };
       try {
