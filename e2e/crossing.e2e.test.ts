@@ -13,6 +13,8 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { newId } from "@drover/kernel";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
 import { Role } from "@drover/proto/memory/v1/message";
+import { AgentService, PolicyEffect } from "@drover/proto/orchestrator/v1/agent_service";
+import { ApprovalService, ApprovalState, Decision } from "@drover/proto/orchestrator/v1/approval_service";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
@@ -28,6 +30,7 @@ import { type SuiteUnderTest, startSuite } from "./src/suite-under-test.ts";
 
 const services: readonly (readonly [owner: string, service: DescService])[] = [
   ["orchestrator", TaskService],
+  ["orchestrator", ApprovalService],
   ["sandbox", ExecService],
   ["sandbox", WorkspaceService],
   ["rag", DocumentService],
@@ -50,6 +53,7 @@ const wellFormed: Readonly<Record<string, Record<string, unknown>>> = {
   PutFiles: { files: [{ path: "planted.txt", content: new Uint8Array([1]) }] },
   GetFiles: { paths: ["secret.txt"] },
   SearchFiles: { pattern: "." },
+  DecideApproval: { decision: Decision.APPROVE, argumentsHash: "0".repeat(64) },
   AppendMessages: { messages: [{ role: Role.USER, text: "planted", clientMessageId: "planted/1" }] },
 };
 
@@ -59,7 +63,9 @@ const wellFormed: Readonly<Record<string, Record<string, unknown>>> = {
  */
 const otherwise: Readonly<Record<string, (answer: readonly Record<string, unknown>[]) => void>> = {
   ListExecutions: ([answer]) => expect(answer?.executions).toEqual([]),
+  ListApprovals: ([answer]) => expect(answer?.approvals).toEqual([]),
   ListTraces: ([answer]) => expect(answer?.traces).toEqual([]),
+  DeleteTask: () => {},
   DeleteWorkspace: () => {},
   EndSession: () => {},
   WatchTrace: (answers) => expect(answers.flatMap((answer) => answer.spans)).toEqual([]),
@@ -120,6 +126,8 @@ describe("ids of another tenant", () => {
       workspaceId: ids.workspace_id ?? "",
     });
     expect(files.map((file) => file.path)).toEqual(["secret.txt"]);
+    const tasks = connectClient(TaskService, suite.url, suite.apiKey);
+    expect((await tasks.getTask({ taskId: ids.task_id ?? "" })).task).toBeDefined();
     const documents = connectClient(DocumentService, suite.url, suite.apiKey);
     expect((await documents.getDocument({ documentId: ids.document_id ?? "" })).document).toBeDefined();
     const memory = connectClient(ConversationService, suite.url, suite.apiKey);
@@ -157,7 +165,7 @@ async function callAsB(
   const addresses = suite.addresses[owner] ?? "";
   await using transport = createRpcTransport({ addresses, audience: owner, minter });
   const scopes =
-    "tasks:read tasks:write exec:run exec:read memory:read memory:write documents:read documents:write traces:read";
+    "tasks:read tasks:write approvals:read approvals:decide exec:run exec:read memory:read memory:write documents:read documents:write traces:read";
   const values = actingAs({ tenant: "tenant-b", subject: "mallory", scopes: scopes.split(" ") });
   const input = create(method.input, request);
   try {
@@ -184,6 +192,16 @@ async function callAsB(
     // A watch that shows nothing goes on until the test's own patience ends.
     return method.name === "WatchTrace" && code !== "NOT_FOUND" ? [] : code;
   }
+}
+
+/** An approval that waits. */
+async function approvalOfA({ url, apiKey }: SuiteUnderTest): Promise<string> {
+  const policy = { name: "ask", tool: "read_file", effect: PolicyEffect.ASK };
+  await connectClient(AgentService, url, apiKey).putPolicy({ policy });
+  await submit(url, apiKey, wordsOfA);
+  const query = { states: [ApprovalState.PENDING] };
+  const list = async () => (await connectClient(ApprovalService, url, apiKey).listApprovals(query)).approvals[0]?.id;
+  return (await vi.waitUntil(list, { timeout: 20_000, interval: 100 })) ?? "";
 }
 
 /** One object of each kind, made by tenant A through the gateway. */
@@ -229,6 +247,7 @@ async function objectsOfA(suite: SuiteUnderTest): Promise<Ids> {
     call_id: callId,
     execution_id: executionId,
     document_id: result.case === "document" ? result.value.id : "",
+    approval_id: await approvalOfA(suite),
     pointer: messages.find((message) => message.spillPointer !== "")?.spillPointer ?? "",
   };
   expect(Object.entries(ids).filter(([, id]) => id === "")).toEqual([]);
