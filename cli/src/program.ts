@@ -1,5 +1,6 @@
 import { Mode } from "@drover/proto/orchestrator/v1/task";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { addAgents } from "./agent-program.ts";
 import { cancel } from "./commands/cancel.ts";
 import { listDocuments, putDocuments, removeDocument, searchDocuments } from "./commands/doc.ts";
 import { doctor } from "./commands/doctor.ts";
@@ -34,6 +35,7 @@ export function createProgram(withSession: WithSession): Command {
   addTaskCommands(program, withSession);
   addTasks(program, withSession);
   addDecisions(program, withSession);
+  addAgents(program, withSession);
   addExec(program, withSession);
   addDoc(program, withSession);
   program
@@ -60,10 +62,21 @@ function addTaskCommands(program: Command, withSession: WithSession): void {
     .option("--rounds <n>", "most rounds", wholeNumber, 0)
     .option("--collection <name>", "document collection to search in", "")
     .option("--model <name>", "model", "")
+    .option("--agent <name>", "agent that works on it", "")
+    .option("--budget-seconds <n>", "most seconds of work", wholeNumber, 0)
+    .option("--budget-tokens <n>", "most tokens", wholeNumber, 0)
+    .option("--budget-cost <usd>", "most money, in USD", usd, 0)
+    .option("--budget-calls <n>", "most tool calls", wholeNumber, 0)
     .action((prompt: string, _, command: Command) => {
       const options: CommonOptions & RunFlags = command.optsWithGlobals();
       const { mode } = modes.find(({ name }) => name === options.mode) ?? { mode: Mode.UNSPECIFIED };
-      return withSession(options, (s) => run(s, prompt, { ...options, mode, files: options.file ?? [] }));
+      const budgets = {
+        maxWallMs: BigInt(options.budgetSeconds * 1_000),
+        maxTokens: BigInt(options.budgetTokens),
+        maxCostNanoUsd: BigInt(Math.round(options.budgetCost * 1e9)),
+        maxToolCalls: options.budgetCalls,
+      };
+      return withSession(options, (s) => run(s, prompt, { ...options, budgets, mode, files: options.file ?? [] }));
     });
   program
     .command("tail <task>")
@@ -116,6 +129,11 @@ interface RunFlags {
   readonly rounds: number;
   readonly collection: string;
   readonly model: string;
+  readonly agent: string;
+  readonly budgetSeconds: number;
+  readonly budgetTokens: number;
+  readonly budgetCost: number;
+  readonly budgetCalls: number;
 }
 
 function addExec(program: Command, withSession: WithSession): void {
@@ -165,6 +183,11 @@ function addDoc(program: Command, withSession: WithSession): void {
     .command("rm <id>")
     .description("delete a document")
     .action((id: string, _, command: Command) => withSession(command.optsWithGlobals(), (s) => removeDocument(s, id)));
+}
+
+function usd(text: string): number {
+  if (!/^\d{1,6}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError("It must be an amount of USD, e.g. 0.25.");
+  return Number(text);
 }
 
 function wholeNumber(text: string): number {
