@@ -1,4 +1,5 @@
 import { openDatabase } from "@drover/postgres";
+import { ToolCallState } from "@drover/proto/event/v1/task_event";
 import { ApprovalState, type WatchApprovalsResponse } from "@drover/proto/orchestrator/v1/approval_service";
 import { droverErrorFrom } from "@drover/rpc";
 import { callsScript, echoScript, turnsScript } from "@drover/testkit/scripted-model";
@@ -88,6 +89,25 @@ test("decisions land on the right one of two parallel calls to the same tool", a
     /1\. ERROR DENIED: bob denied this call; it was not run: not that one[\s\S]*2\. OK[\s\S]*second/,
   );
   expect(harness.peers.begun).not.toContain(first.callId);
+});
+
+test("approvals that trickle in undo nothing: what was decided stays decided until all of them are", async () => {
+  harness.model.use(callsScript([code("print 0"), code("print 1"), code("print 2")]));
+  await rule(one, "trickle");
+  const task = await submit(one, "trickle", "Trickle");
+  const approvals = await pending(one, "trickle", task.id, 3);
+  const states = async () => {
+    const { toolCalls } = await two.client.listToolCalls({ taskId: task.id }, two.as("trickle"));
+    return toolCalls.map(({ state }) => state);
+  };
+  const { AWAITING, APPROVED, DENIED, SUCCEEDED } = ToolCallState;
+  await decide(one, "trickle", approvals[1] ?? approvals[0], { deny: true });
+  expect(await states()).toEqual([AWAITING, DENIED, AWAITING]);
+  await decide(two, "trickle", approvals[2] ?? approvals[0]);
+  expect(await states()).toEqual([AWAITING, DENIED, APPROVED]);
+  await decide(one, "trickle", approvals[0]);
+  await ended(two, "trickle", task.id);
+  expect(await states()).toEqual([SUCCEEDED, DENIED, SUCCEEDED]);
 });
 
 test("a second approval in one task sends each result once and in its place", async () => {
@@ -208,8 +228,12 @@ test("a watch of approvals has every change once and in order, also when it is c
 });
 
 test("a task that waits survives the replica that asked, and is approved at another one", async () => {
-  harness.model.use(callsScript([code("print survived")]));
-  await rule(one, "killed");
+  const turns = [{ toolCalls: [code("print before")] }, { toolCalls: [code("print survived")] }];
+  harness.model.use((messages) => {
+    const results = messages.filter(({ role }) => role === "tool").map(({ content }) => String(content));
+    return turns[results.length] ?? { text: results.join("\n") };
+  });
+  await rule(one, "killed", { conditions: [{ path: "code", test: { case: "matches", value: "survived" } }] });
   await using dying = await startOrchestratorProcess({ ...harness.environment, ...times });
   await using front = harness.connect(dying.address);
   const task = await submit(front, "killed", "Survive");
@@ -219,6 +243,9 @@ test("a task that waits survives the replica that asked, and is approved at anot
   await Promise.all([deciding, dying.exited]);
   expect(await codeOf(decide(two, "killed", approval))).toBe("OK");
   const done = await ended(one, "killed", task.id);
-  expect([stateName(done.state), done.answer]).toEqual(["SUCCEEDED", expect.stringContaining("survived")]);
-  expect(harness.peers.begun.filter((id) => id === approval.callId)).toHaveLength(1);
+  expect([stateName(done.state), done.answer]).toEqual(["SUCCEEDED", expect.stringMatching(/before[\s\S]*survived/)]);
+  // Neither the call that was approved nor the one that was over before it was run a second time.
+  const { toolCalls } = await one.client.listToolCalls({ taskId: task.id }, one.as("killed"));
+  const begun = harness.peers.begun.filter((id) => toolCalls.some(({ callId }) => callId === id));
+  expect(begun).toEqual(toolCalls.map(({ callId }) => callId));
 });
