@@ -97,6 +97,10 @@ export class TaskSession {
     const waited = this.log.calls.some(({ state }) => state === "AWAITING");
     this.log = extended(this.log, change);
     this.#parts.signals.committed(this.task.tenant, this.task.id, outcome.lastSequence);
+    for (const { tool, rule, reason } of change.approvals ?? []) {
+      const asks = rule === "" ? reason : `the policy ${rule}`;
+      this.root.event("approval", { text: `${tool} waits for somebody's decision: ${asks}.` });
+    }
     if (change.approvals !== undefined || (waited && isTerminal(this.task.state))) {
       // How far the tenant's log of approvals goes is looked up by who watches it.
       this.#parts.signals.committed(this.task.tenant, approvalLog, 0);
