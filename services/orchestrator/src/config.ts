@@ -52,7 +52,7 @@ export function readConfig(environment: Environment) {
 }
 
 /** When dead letters are ended, and tasks forgotten. */
-export function houseTimesOf(config: ReturnType<typeof readConfig>) {
+export function houseTimesOf(config: Config) {
   return {
     maxIdle: config.DROVER_DEAD_LETTER_CLAIMS,
     buryMs: config.DROVER_LEASE_TTL_MS,
@@ -62,7 +62,7 @@ export function houseTimesOf(config: ReturnType<typeof readConfig>) {
 }
 
 /** How often what is done about approvals. */
-export function decisionTimesOf(config: ReturnType<typeof readConfig>) {
+export function decisionTimesOf(config: Config) {
   return {
     heartbeatMs: config.DROVER_WATCH_HEARTBEAT_MS,
     pollMs: config.DROVER_WATCH_POLL_MS,
@@ -70,9 +70,63 @@ export function decisionTimesOf(config: ReturnType<typeof readConfig>) {
   };
 }
 
-/** What a submission that does not say otherwise may use up, and how many may wait. */
-export function submissionDefaultsOf(config: ReturnType<typeof readConfig>) {
+type Config = ReturnType<typeof readConfig>;
+
+/** Where the model is and how patiently it is asked. */
+export function modelEndpointOf(config: Config) {
   return {
+    baseUrl: config.OPENAI_BASE_URL,
+    apiKey: config.OPENAI_API_KEY,
+    model: config.DROVER_MODEL,
+    maxRetries: config.DROVER_MODEL_RETRIES,
+    firstByteTimeoutMs: config.DROVER_MODEL_FIRST_BYTE_MS,
+    totalTimeoutMs: config.DROVER_MODEL_TOTAL_MS,
+  };
+}
+
+/** The bounds of the loop. */
+export function loopLimitsOf(config: Config) {
+  return {
+    view: {
+      spillThreshold: config.DROVER_SPILL_THRESHOLD,
+      preview: config.DROVER_SPILL_PREVIEW,
+      viewCap: config.DROVER_VIEW_CAP,
+    },
+    patienceMs: config.DROVER_PEER_PATIENCE_MS,
+    toolPatienceMs: config.DROVER_TOOL_PATIENCE_MS,
+    parallel: config.DROVER_PARALLEL_CALLS,
+    maxCalls: config.DROVER_CALLS_PER_TURN,
+    maxOutputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,
+  };
+}
+
+/** What a context is measured by. */
+export function contextLimitsOf(config: Config) {
+  return {
+    windowTokens: config.DROVER_MODEL_WINDOW_TOKENS,
+    reservedOutputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,
+  };
+}
+
+/** How the worker of the replica `name` works. */
+export function workerOptionsOf(config: Config, name: string) {
+  return {
+    name,
+    slots: config.DROVER_WORKER_SLOTS,
+    leaseTtlMs: config.DROVER_LEASE_TTL_MS,
+    perTenant: config.DROVER_TENANT_RUNNING,
+    maxIdle: config.DROVER_DEAD_LETTER_CLAIMS,
+    pollMs: config.DROVER_CLAIM_POLL_MS,
+    graceMs: config.DROVER_SHUTDOWN_GRACE_MS / 2,
+  };
+}
+
+/** What a submission that does not say otherwise may use up, and how many may wait. */
+export function submissionDefaultsOf(config: Config) {
+  return {
+    model: config.DROVER_MODEL,
+    maxRounds: config.DROVER_MAX_ROUNDS,
+    collection: "default",
     maxQueued: config.DROVER_TENANT_QUEUED,
     budgets: {
       wallMs: config.DROVER_MAX_WALL_MS,

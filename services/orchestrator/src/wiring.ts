@@ -15,7 +15,16 @@ import type { TaskSignals, TaskStore } from "./application/ports.ts";
 import { type RunParts, runTask } from "./application/run-task.ts";
 import { TaskHubs } from "./application/task-hub.ts";
 import { startWorker } from "./application/worker.ts";
-import { decisionTimesOf, houseTimesOf, readConfig, submissionDefaultsOf } from "./config.ts";
+import {
+  contextLimitsOf,
+  decisionTimesOf,
+  houseTimesOf,
+  loopLimitsOf,
+  modelEndpointOf,
+  readConfig,
+  submissionDefaultsOf,
+  workerOptionsOf,
+} from "./config.ts";
 import { composeDecisions } from "./decisions.ts";
 import { createAgentCatalog, createAnswerChecks } from "./infrastructure/answer-checks.ts";
 import { createBusSignals } from "./infrastructure/bus-signals.ts";
@@ -55,7 +64,6 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   const logger = createLogger({ service, level: config.DROVER_LOG_LEVEL });
   const metrics = createMetrics(service);
   const { DATABASE_URL: url, DROVER_MAX_MESSAGE_BYTES: maxMessageBytes, DROVER_SHUTDOWN_GRACE_MS: graceMs } = config;
-  const { DROVER_TOOL_PATIENCE_MS: toolPatienceMs } = config;
   const onFault = (fault: unknown, what: string) => logger.error({ err: fault }, what);
   await using started = new AsyncDisposableStack();
   await migrate({ url, service, directory: fileURLToPath(new URL("../migrations", import.meta.url)) });
@@ -72,36 +80,16 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   const minter = createIdentityMinter({ privateKey: config.DROVER_IDENTITY_PRIVATE_KEY, issuer: service });
   const addresses = { sandbox: config.SANDBOX_ADDRESS, rag: config.RAG_ADDRESS, memory: config.MEMORY_ADDRESS };
   const peers = started.use(connectPeers({ addresses, minter, maxMessageBytes }));
-  const { model, egress } = openModel({
-    baseUrl: config.OPENAI_BASE_URL,
-    apiKey: config.OPENAI_API_KEY,
-    model: config.DROVER_MODEL,
-    maxRetries: config.DROVER_MODEL_RETRIES,
-    firstByteTimeoutMs: config.DROVER_MODEL_FIRST_BYTE_MS,
-    totalTimeoutMs: config.DROVER_MODEL_TOTAL_MS,
-  });
+  const { model, egress } = openModel(modelEndpointOf(config));
   started.use(egress);
-  const tokens = {
-    windowTokens: config.DROVER_MODEL_WINDOW_TOKENS,
-    reservedOutputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,
-  };
-  const standard = { ...peers, languages: config.DROVER_CODE_LANGUAGES, patienceMs: toolPatienceMs };
+  const standard = { ...peers, languages: config.DROVER_CODE_LANGUAGES, patienceMs: config.DROVER_TOOL_PATIENCE_MS };
   const tools = shared.outside?.tools ?? createToolBox(standardTools(standard));
   const decisions = composeDecisions({ database, signals, tools, onFault, ...decisionTimesOf(config) });
   const run = {
     ...{ tools, policies: decisions.book, store, signals, tracer, model, onFault, clock: systemClock },
-    memory: createRpcMemory(peers.memory, tokens),
+    memory: createRpcMemory(peers.memory, contextLimitsOf(config)),
     workspaces: createRpcWorkspaces(peers.sandbox),
-    view: {
-      spillThreshold: config.DROVER_SPILL_THRESHOLD,
-      preview: config.DROVER_SPILL_PREVIEW,
-      viewCap: config.DROVER_VIEW_CAP,
-    },
-    patienceMs: config.DROVER_PEER_PATIENCE_MS,
-    toolPatienceMs,
-    parallel: config.DROVER_PARALLEL_CALLS,
-    maxCalls: config.DROVER_CALLS_PER_TURN,
-    maxOutputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,
+    ...loopLimitsOf(config),
     promptTokens,
     checks: createAnswerChecks(peers.sandbox, decisions.patterns),
     ...shared.outside,
@@ -110,12 +98,7 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   const catalog = createAgentCatalog(names, config.DROVER_CODE_LANGUAGES, decisions.patterns);
   const hubs = new TaskHubs({ store, signals, clock: systemClock, pollMs: config.DROVER_WATCH_POLL_MS, onFault });
   const watch = { store, hubs, clock: systemClock, heartbeatMs: config.DROVER_WATCH_HEARTBEAT_MS };
-  const defaults = {
-    model: config.DROVER_MODEL,
-    maxRounds: config.DROVER_MAX_ROUNDS,
-    collection: "default",
-    ...submissionDefaultsOf(config),
-  };
+  const defaults = submissionDefaultsOf(config);
   const server = started.use(
     await startRpcServer({
       ...{ service, listen: config.DROVER_LISTEN, limits: { maxMessageBytes }, logger, metrics, graceMs },
@@ -129,16 +112,9 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   );
   started.use(hubs);
   started.use(decisions.start());
-  const options = {
-    // In one process over one locked data folder, everything that is held was held by an earlier self.
-    name: config.DROVER_REPLICA ?? (shared.bus === undefined ? newId() : "embedded"),
-    slots: config.DROVER_WORKER_SLOTS,
-    leaseTtlMs: config.DROVER_LEASE_TTL_MS,
-    perTenant: config.DROVER_TENANT_RUNNING,
-    maxIdle: config.DROVER_DEAD_LETTER_CLAIMS,
-    pollMs: config.DROVER_CLAIM_POLL_MS,
-    graceMs: graceMs / 2,
-  };
+  // In one process over one locked data folder, everything that is held was held by an earlier self.
+  const replica = config.DROVER_REPLICA ?? (shared.bus === undefined ? newId() : "embedded");
+  const options = workerOptionsOf(config, replica);
   const worker = started.use(
     startWorker({ store, clock: systemClock, onFault, run: (claim, control) => runTask(run, claim, control) }, options),
   );

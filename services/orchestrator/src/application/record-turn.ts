@@ -6,8 +6,8 @@ import { type BudgetKind, exhaustedReason, exhaustedText } from "../domain/budge
 import { markedAnswer, nudgeAfter } from "../domain/final-answer.ts";
 import { isStuck, type NextAction } from "../domain/next-action.ts";
 import { recordedCalls, type Step } from "../domain/step.ts";
-import type { TaskEventBody } from "../domain/task-event.ts";
 import type { AskedTurn } from "./ask-model.ts";
+import { budgetNotice } from "./budget-notice.ts";
 import { digest } from "./digest.ts";
 import { failTask } from "./end-task.ts";
 import { gateCalls } from "./gate-calls.ts";
@@ -151,14 +151,10 @@ function changeOf(
     ({ callId, tool, argumentsPreview: preview, ordinal }) =>
       ({ type: "tool_call_requested", callId, tool, argumentsPreview: preview, ordinal }) as const,
   );
-  const events = turn.limit === undefined ? [message, ...requested] : [...noticeOf(session, turn.limit), message];
+  const { limit } = turn;
+  const words = limit === undefined ? "" : `The task has reached ${exhaustedText(session.task, limit)}.`;
+  const events = limit === undefined ? [message, ...requested] : [...budgetNotice(session, words), message];
   return { round: action.round, usage: turn.usage, steps: [step], events };
-}
-
-/** Tells watchers of a budget that is used up, once. */
-function noticeOf({ task, log }: TaskSession, limit: BudgetKind): TaskEventBody[] {
-  if (log.steps.some((step) => step.body.kind === "turn" && step.body.last)) return [];
-  return [{ type: "notice", code: "BUDGET_EXHAUSTED", text: `The task has reached ${exhaustedText(task, limit)}.` }];
 }
 
 async function intentsOf({ reply }: AskedTurn, stepSeq: number): Promise<Intent[]> {

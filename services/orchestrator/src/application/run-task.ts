@@ -5,6 +5,7 @@ import { type NextAction, nextAction } from "../domain/next-action.ts";
 import { isTerminal } from "../domain/task-state.ts";
 import { type AskParts, askModel } from "./ask-model.ts";
 import { breakLoop } from "./break-loop.ts";
+import { budgetNotice } from "./budget-notice.ts";
 import type { VerifyParts } from "./checked.ts";
 import { cancelTask, type EndParts, failTask, sayFarewell, settleCalls, succeedTask } from "./end-task.ts";
 import type { Claim } from "./ports.ts";
@@ -86,7 +87,13 @@ async function absorb(parts: RunParts, session: TaskSession, action: NextAction,
   }
   if (action.kind === "cancel" || action.kind === "fail") throw error;
   const { reason, message } = failureOf(known, action, session);
-  await failTask(session, reason, message);
+  await fail(session, reason, message);
+}
+
+/** Ends a task without success, and tells where a budget was the reason. */
+function fail(session: TaskSession, reason: string, message: string): Promise<void> {
+  const events = reason.startsWith("BUDGET_EXHAUSTED_") ? budgetNotice(session, message) : [];
+  return failTask(session, reason, message, { events });
 }
 
 /** Another service heard of a cancel before this worker: the record says whether it is of this attempt. */
@@ -118,7 +125,7 @@ async function act(parts: RunParts, session: TaskSession, action: NextAction): P
       await stopCalls(parts, session);
       return cancelTask(session);
     case "fail":
-      return failTask(session, action.reason, action.message);
+      return fail(session, action.reason, action.message);
     case "nothing":
       return;
   }

@@ -1,4 +1,5 @@
 import { DroverError } from "@drover/kernel";
+import { redact } from "@drover/redaction";
 import { attr, type Span } from "@drover/tracing";
 import { agentOf, type Verifier } from "../domain/agent.ts";
 import { exhausted } from "../domain/budget.ts";
@@ -128,12 +129,13 @@ async function runVerifier(
     workspaceId: task.workspaceId,
   };
   try {
-    return await withPatience(
+    const findings = await withPatience(
       { totalMs: parts.toolPatienceMs, clock: parts.clock },
       control.signal,
       () => parts.checks.code(session.scope(span), request, control.signal),
       (error) => span.event("retry", { text: error.message }),
     );
+    return findings.map((finding) => ({ ...finding, text: redact(finding.text).text }));
   } catch (error) {
     if (control.signal.aborted) throw error;
     return skipped(`The verifier could not be run: ${DroverError.from(error).message}`).findings;
