@@ -1,7 +1,7 @@
 import { PolicyEffect } from "@drover/proto/orchestrator/v1/agent_service";
 import { callsScript } from "@drover/testkit/scripted-model";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Tool } from "../src/application/ports.ts";
+import type { Tool } from "../src/application/tool-ports.ts";
 import { decide, pending, rule } from "./approving.ts";
 import { ended, eventsOf, type Harness, startHarness, stateName, submit } from "./harness.ts";
 import { oddTools, tool, well, withTools } from "./odd-tools.ts";

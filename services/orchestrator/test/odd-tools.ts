@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { DroverError } from "@drover/kernel";
-import type { TaskStore, Tool } from "../src/application/ports.ts";
+import type { TaskStore } from "../src/application/ports.ts";
+import type { Tool } from "../src/application/tool-ports.ts";
 import type { ToolResult } from "../src/domain/tool-result.ts";
 import { createToolBox } from "../src/infrastructure/tools/tool-box.ts";
 import type { SharedParts } from "../src/wiring.ts";

@@ -20,9 +20,10 @@ import { createDeltaFeed } from "./delta-feed.ts";
 import { markFed, unfed } from "./feed-memory.ts";
 import { offered } from "./offered-tools.ts";
 import { withPatience } from "./patience.ts";
-import type { ConversationMemory, TaskSignals, ToolBox } from "./ports.ts";
+import type { ConversationMemory, TaskSignals } from "./ports.ts";
 import { systemPromptOf } from "./system-prompt.ts";
 import { type TaskSession, usageAttributes } from "./task-session.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
 /** What asking needs. */
 export interface AskParts {

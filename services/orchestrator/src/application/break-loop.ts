@@ -1,7 +1,8 @@
 import { loopCode, loopNudge, loopVerdict } from "../domain/loop-detection.ts";
 import { failTask } from "./end-task.ts";
-import type { TaskChange, ToolBox } from "./ports.ts";
+import type { TaskChange } from "./ports.ts";
 import type { TaskSession } from "./task-session.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
 const notice = "The same tool calls with the same results were made three times in a row.";
 

@@ -3,7 +3,8 @@ import type { ModelGateway } from "@drover/model";
 import type { Tracer } from "@drover/tracing";
 import type { TaskUsage, VerificationFinding } from "../domain/task.ts";
 import type { AskParts } from "./ask-model.ts";
-import type { AnswerChecks, ToolBox } from "./ports.ts";
+import type { AnswerChecks } from "./ports.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
 /** What verifying needs. */
 export interface VerifyParts {

@@ -4,8 +4,9 @@ import { approvalLog } from "../domain/approval.ts";
 import type { Approval, ApprovalStore, NewDecision, Settled } from "./decision-ports.ts";
 import { digest } from "./digest.ts";
 import type { PolicyBook } from "./policy-book.ts";
-import type { TaskSignals, ToolBox } from "./ports.ts";
+import type { TaskSignals } from "./ports.ts";
 import type { Requester } from "./submit-task.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
 /** Characters of a comment, of edited arguments, and of what is shown of them. */
 const most = { comment: 500, edited: 1_300_000, preview: 4_096 } as const;

@@ -3,7 +3,7 @@ import { noopTracer } from "@drover/tracing";
 import { expect, test } from "vitest";
 import type { ToolResult } from "../domain/tool-result.ts";
 import { executeTool } from "./execute-tool.ts";
-import type { Tool, ToolContext } from "./ports.ts";
+import type { Tool, ToolContext } from "./tool-ports.ts";
 
 const span = noopTracer.start({ tenant: "acme", name: "tool", kind: "tool" });
 const context: ToolContext = {

@@ -1,7 +1,7 @@
 import { DroverError, withTimeout } from "@drover/kernel";
 import { sound, type ToolResult, toolFailure } from "../domain/tool-result.ts";
 import { type Patience, withPatience } from "./patience.ts";
-import type { Tool, ToolContext } from "./ports.ts";
+import type { Tool, ToolContext } from "./tool-ports.ts";
 
 /** How long a tool may take to stop after its time-out or a cancel. */
 const stopGraceMs = 10_000;

@@ -9,7 +9,8 @@ import { toolFailure } from "../domain/tool-result.ts";
 import { completedEvent } from "./end-task.ts";
 import { refusalOf } from "./offered-tools.ts";
 import type { Judge } from "./policy-book.ts";
-import type { CallResult, Intent, NewApproval, TaskChange, ToolBox } from "./ports.ts";
+import type { CallResult, Intent, NewApproval, TaskChange } from "./ports.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
 /** The state of a task whose calls wait for somebody; its worker lets go with the commit. */
 const waiting = { to: "WAITING_APPROVAL", actor: "policy", reason: "", input: "approval_required" } as const;

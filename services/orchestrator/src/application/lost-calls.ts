@@ -3,10 +3,10 @@ import { redact } from "@drover/redaction";
 import type { ToolCallRecord } from "../domain/step.ts";
 import type { ToolResult } from "../domain/tool-result.ts";
 import { parkUnknown, unknownOutcome } from "./gate-calls.ts";
-import type { Tool, ToolContext } from "./ports.ts";
 import { type RuleParts, readRules } from "./read-rules.ts";
 import { argumentsPreview } from "./record-turn.ts";
 import type { TaskSession } from "./task-session.ts";
+import type { Tool, ToolContext } from "./tool-ports.ts";
 
 /** Longest wait for the answer of a probe, ms. */
 const probeMs = 30_000;

@@ -3,8 +3,8 @@ import type { Policy } from "../domain/policy.ts";
 import { checkPolicy, checkPolicyName, policyLimits } from "../domain/policy-faults.ts";
 import type { LinearPatterns, PolicyRecord, PolicyStore } from "./decision-ports.ts";
 import type { PolicyBook } from "./policy-book.ts";
-import type { ToolBox } from "./ports.ts";
 import type { Requester } from "./submit-task.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
 const listScope = "policies";
 

@@ -11,9 +11,10 @@ import { budgetNotice } from "./budget-notice.ts";
 import { digest } from "./digest.ts";
 import { failTask } from "./end-task.ts";
 import { gateCalls } from "./gate-calls.ts";
-import type { Intent, TaskChange, ToolBox } from "./ports.ts";
+import type { Intent, TaskChange } from "./ports.ts";
 import { type RuleParts, readRules } from "./read-rules.ts";
 import type { TaskSession } from "./task-session.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
 /** Characters of redacted arguments that an event, and an approval, shows. */
 export const argumentsPreview = 4_096;

@@ -10,10 +10,11 @@ import { completedEvent } from "./end-task.ts";
 import { executeTool } from "./execute-tool.ts";
 import { type LostCall, settleLost } from "./lost-calls.ts";
 import { refusalOf } from "./offered-tools.ts";
-import type { CallResult, ConversationMemory, ToolBox, Workspaces } from "./ports.ts";
+import type { CallResult, ConversationMemory, Workspaces } from "./ports.ts";
 import type { RuleParts } from "./read-rules.ts";
 import { recordableResult } from "./recordable-result.ts";
 import type { TaskSession } from "./task-session.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
 /** What running calls needs. */
 export interface CallParts extends RuleParts {

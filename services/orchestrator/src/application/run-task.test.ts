@@ -7,10 +7,11 @@ import type { LoggedMessage } from "../domain/conversation.ts";
 import type { Step, TaskLog } from "../domain/step.ts";
 import type { Task } from "../domain/task.ts";
 import { toolFailure } from "../domain/tool-result.ts";
-import type { CommitOutcome, TaskChange, TaskSignals, TaskStore, Tool } from "./ports.ts";
+import type { CommitOutcome, TaskChange, TaskSignals, TaskStore } from "./ports.ts";
 import { RunControl } from "./run-control.ts";
 import { type RunParts, runTask } from "./run-task.ts";
 import { TaskSession } from "./task-session.ts";
+import type { Tool } from "./tool-ports.ts";
 
 const usage = { inputTokens: 3, outputTokens: 2, cachedInputTokens: 0, reasoningTokens: 0, estimated: false };
 const taskId = newId();

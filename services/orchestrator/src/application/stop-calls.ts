@@ -2,10 +2,10 @@ import { DroverError, throwIfAborted } from "@drover/kernel";
 import { attr } from "@drover/tracing";
 import { callsOf, type ToolCallRecord } from "../domain/step.ts";
 import { toolFailure } from "../domain/tool-result.ts";
-import type { Tool, ToolContext } from "./ports.ts";
 import { recordableResult } from "./recordable-result.ts";
 import type { CallParts } from "./run-calls.ts";
 import type { TaskSession } from "./task-session.ts";
+import type { Tool, ToolContext } from "./tool-ports.ts";
 
 /** How long the end of a call that somebody else sent is waited for, ms. */
 const stopProofMs = 15_000;

@@ -4,7 +4,7 @@ import { DroverError } from "@drover/kernel";
 import { type Execution, ExecutionState } from "@drover/proto/sandbox/v1/exec";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { attr } from "@drover/tracing";
-import type { Tool, ToolContext } from "../../application/ports.ts";
+import type { Tool, ToolContext } from "../../application/tool-ports.ts";
 import { actingFor } from "../acting-for.ts";
 import { runReport } from "./run-report.ts";
 import { stoppedExecution } from "./stop-execution.ts";
@@ -59,7 +59,7 @@ export function bashTool(transport: Transport, patienceMs: number): Tool {
         workspaceId: await context.workspace(signal),
         command: String(args.command),
         background,
-        allowedCommands: [...context.allowedCommands],
+        ...(context.allowedCommands && { allowedCommands: [...context.allowedCommands] }),
         ...(seconds === undefined ? {} : { timeout: { seconds: BigInt(seconds), nanos: 0 } }),
       };
       try {

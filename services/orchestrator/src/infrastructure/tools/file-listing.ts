@@ -1,6 +1,6 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
-import type { Tool, ToolContext } from "../../application/ports.ts";
+import type { Tool, ToolContext } from "../../application/tool-ports.ts";
 import type { ToolResult } from "../../domain/tool-result.ts";
 import { actingFor } from "../acting-for.ts";
 import { globUnder, shownPath, workspacePath } from "./workspace-path.ts";

@@ -1,6 +1,6 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { actingFor } from "../acting-for.ts";
 import { shownPath, workspacePath } from "./workspace-path.ts";
 

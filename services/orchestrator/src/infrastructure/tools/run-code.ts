@@ -5,7 +5,7 @@ import { DroverError } from "@drover/kernel";
 import { type Execution, Verdict } from "@drover/proto/sandbox/v1/exec";
 import { ExecService, type RunRequest } from "@drover/proto/sandbox/v1/exec_service";
 import { attr } from "@drover/tracing";
-import type { Tool, ToolContext } from "../../application/ports.ts";
+import type { Tool, ToolContext } from "../../application/tool-ports.ts";
 import type { ToolResult } from "../../domain/tool-result.ts";
 import { actingFor } from "../acting-for.ts";
 import { runReport } from "./run-report.ts";

@@ -2,7 +2,7 @@ import { createClient, type Transport } from "@connectrpc/connect";
 import { headOf } from "@drover/kernel";
 import { type Passage, RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
 import { attr } from "@drover/tracing";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { actingFor } from "../acting-for.ts";
 
 const queryCharacters = 2_000;

@@ -3,7 +3,7 @@ import type { Client } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
 import { type Execution, ExecutionState } from "@drover/proto/sandbox/v1/exec";
 import type { ExecService } from "@drover/proto/sandbox/v1/exec_service";
-import type { ToolContext } from "../../application/ports.ts";
+import type { ToolContext } from "../../application/tool-ports.ts";
 import { actingFor } from "../acting-for.ts";
 
 const pollMs = 100;

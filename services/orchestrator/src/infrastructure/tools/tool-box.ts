@@ -1,5 +1,5 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
-import type { Tool, ToolBox } from "../../application/ports.ts";
+import type { Tool, ToolBox } from "../../application/tool-ports.ts";
 import { toolFailure } from "../../domain/tool-result.ts";
 
 /** Faults of arguments that are told at once. */
