@@ -38,7 +38,7 @@ export function toolFailure(errorCode: string, summary: string, text = "", retry
 }
 
 /** Characters of a result that are kept at all; a tool that gives more is told to give less. */
-export const mostResultCharacters = 16_000_000;
+const mostResultCharacters = 16_000_000;
 const mostArtifacts = 1_000;
 
 /**
