@@ -1,62 +1,33 @@
 import { fileURLToPath } from "node:url";
-import { type Bus, connectNats } from "@drover/bus";
+import { connectNats } from "@drover/bus";
 import { DroverError, newId, systemClock } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
 import { AgentService } from "@drover/proto/orchestrator/v1/agent_service";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
-import { createIdentityMinter, createIdentityVerifier, startRpcServer } from "@drover/rpc";
+import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import { createLogger, createMetrics, type Environment, type RunningService, startAdminServer } from "@drover/runtime";
 import { createTracer } from "@drover/tracing";
 import { agentRpcs } from "./api/agent-rpcs.ts";
 import { listenForTasks } from "./api/task-listener.ts";
 import { createTaskService } from "./api/task-service.ts";
 import { keepHouse } from "./application/keep-house.ts";
-import type { TaskSignals, TaskStore } from "./application/ports.ts";
-import { type RunParts, runTask } from "./application/run-task.ts";
+import { runTask } from "./application/run-task.ts";
 import { TaskHubs } from "./application/task-hub.ts";
 import { startWorker } from "./application/worker.ts";
-import {
-  contextLimitsOf,
-  decisionTimesOf,
-  houseTimesOf,
-  loopLimitsOf,
-  modelEndpointOf,
-  readConfig,
-  submissionDefaultsOf,
-  workerOptionsOf,
-} from "./config.ts";
-import { composeDecisions } from "./decisions.ts";
-import { createAgentCatalog, createAnswerChecks } from "./infrastructure/answer-checks.ts";
+import { houseTimesOf, readConfig, submissionDefaultsOf, workerOptionsOf } from "./config.ts";
 import { createBusSignals } from "./infrastructure/bus-signals.ts";
-import { connectPeers, openModel } from "./infrastructure/peers.ts";
 import { createPostgresAgentStore } from "./infrastructure/postgres-agent-store.ts";
 import { approvalJobs } from "./infrastructure/postgres-approval-store.ts";
 import { createPostgresTaskRecords } from "./infrastructure/postgres-task-records.ts";
 import { createPostgresTaskStore, systemJobs } from "./infrastructure/postgres-task-store.ts";
-import { promptTokens } from "./infrastructure/prompt-tokens.ts";
-import { createRpcMemory } from "./infrastructure/rpc-memory.ts";
-import { createRpcWorkspaces } from "./infrastructure/rpc-workspaces.ts";
 import type { OrchestratorSchema } from "./infrastructure/schema.ts";
-import { standardTools } from "./infrastructure/tools/standard-tools.ts";
-import { createToolBox } from "./infrastructure/tools/tool-box.ts";
+
+import { composeLoop, type RecordParts, type SharedParts } from "./loop.ts";
 
 const service = "orchestrator";
 const jobs = [...systemJobs, ...approvalJobs];
 
-/** What the embedded profile gives to all services of its process. */
-export interface SharedParts {
-  readonly bus?: Bus;
-  /** Stands between the loop and its record, so that a test can fail there. Nothing in an environment can set it. */
-  readonly intercept?: (parts: RecordParts) => RecordParts;
-  /** Takes the place of what the loop calls, so that a benchmark measures the loop alone. */
-  readonly outside?: Partial<Pick<RunParts, "model" | "memory" | "tools">>;
-}
-
-/** What the loop writes with. */
-export interface RecordParts {
-  readonly store: TaskStore;
-  readonly signals: TaskSignals;
-}
+export type { RecordParts, SharedParts };
 
 /** Starts the orchestrator: its schema, its rpcs, then its worker. Disposing hands running tasks over within the grace. */
 export async function startOrchestrator(environment: Environment, shared: SharedParts = {}): Promise<RunningService> {
@@ -77,25 +48,9 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   const agents = createPostgresAgentStore(database);
   const tracer = started.use(createTracer({ service, bus, logger }));
 
-  const minter = createIdentityMinter({ privateKey: config.DROVER_IDENTITY_PRIVATE_KEY, issuer: service });
-  const addresses = { sandbox: config.SANDBOX_ADDRESS, rag: config.RAG_ADDRESS, memory: config.MEMORY_ADDRESS };
-  const peers = started.use(connectPeers({ addresses, minter, maxMessageBytes }));
-  const { model, egress } = openModel(modelEndpointOf(config));
-  started.use(egress);
-  const standard = { ...peers, languages: config.DROVER_CODE_LANGUAGES, patienceMs: config.DROVER_TOOL_PATIENCE_MS };
-  const tools = shared.outside?.tools ?? createToolBox(standardTools(standard));
-  const decisions = composeDecisions({ database, signals, tools, onFault, ...decisionTimesOf(config) });
-  const run = {
-    ...{ tools, policies: decisions.book, store, signals, tracer, model, onFault, clock: systemClock },
-    memory: createRpcMemory(peers.memory, contextLimitsOf(config)),
-    workspaces: createRpcWorkspaces(peers.sandbox),
-    ...loopLimitsOf(config),
-    promptTokens,
-    checks: createAnswerChecks(peers.sandbox, decisions.patterns),
-    ...shared.outside,
-  };
-  const names = tools.specs.map((spec) => spec.name);
-  const catalog = createAgentCatalog(names, config.DROVER_CODE_LANGUAGES, decisions.patterns);
+  const outside = shared.outside ?? {};
+  const loop = composeLoop(started, { config, database, store, signals, tracer, outside, onFault });
+  const { run, decisions, catalog } = loop;
   const hubs = new TaskHubs({ store, signals, clock: systemClock, pollMs: config.DROVER_WATCH_POLL_MS, onFault });
   const watch = { store, hubs, clock: systemClock, heartbeatMs: config.DROVER_WATCH_HEARTBEAT_MS };
   const defaults = submissionDefaultsOf(config);
