@@ -48,6 +48,9 @@ export async function runCalls(
 ): Promise<void> {
   const open = action.calls.filter((call) => isOpenCall(call.state));
   const round = session.roundSpan(session.task.round);
+  for (const { tool, state } of open) {
+    if (state === "APPROVED") round.event("approval", { text: `${tool} was approved.` });
+  }
   const workspace = workspaceOf(parts, session, round);
   const resolved = new Map(resolveAll(parts, session, open));
   const lost = lostCalls(session, { round, workspace }, open, resolved);
