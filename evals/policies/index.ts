@@ -8,6 +8,7 @@ import { proseThenJson } from "./prose-then-json.ts";
 import { publishWhenAllowed } from "./publish-when-allowed.ts";
 import { repairCode } from "./repair-code.ts";
 import { restless } from "./restless.ts";
+import { sleeper } from "./sleeper.ts";
 
 /** The programs that stand in for a model, by the name that an evaluation gives. Each sees the wire alone. */
 export const policies: Readonly<Record<string, Script>> = {
@@ -20,4 +21,5 @@ export const policies: Readonly<Record<string, Script>> = {
   "publish-when-allowed": publishWhenAllowed,
   "repair-code": repairCode,
   restless,
+  sleeper,
 };

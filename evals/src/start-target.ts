@@ -22,6 +22,8 @@ export async function startTarget(): Promise<Target & { readonly model: Scripted
     DROVER_LOG_LEVEL: "error",
     DROVER_SANDBOX_INSTANCE: `evals-${newId()}`,
     DROVER_SANDBOX_POOL_MAX: "0",
+    // A budget of time is looked at when the lease is renewed.
+    DROVER_LEASE_TTL_MS: "3000",
   };
   const suite = started.use(await startEmbeddedSuite({ dataFolder, environment, gatewayListen: "127.0.0.1:0" }));
   const transport = started.use(createRpcTransport({ addresses: new URL(suite.url).host, audience: "gateway" }));

@@ -39,6 +39,7 @@ test("what is no schema is told", () => {
   expect(jsonSchemaFault(schema)).toBeUndefined();
   expect(jsonSchemaFault("{")).toMatch(/JSON/);
   expect(jsonSchemaFault("[]")).toMatch(/object/);
+  expect(jsonSchemaFault('{"$async": true, "type": "object"}')).toMatch(/\$async/);
   expect(jsonSchemaFault('{"type": "nonsense"}')).toMatch(/type/);
   expect(jsonSchemaFault('{"$ref": "https://elsewhere.example/schema"}')).toMatch(/resolve/);
   expect(jsonSchemaFault('{"type": "string", "pattern": "(?=x)"}')).toBeDefined();

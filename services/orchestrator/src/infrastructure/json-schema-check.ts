@@ -48,6 +48,8 @@ function compiled(schema: string) {
   if (typeof parsed !== "boolean" && (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))) {
     throw new TypeError("a JSON Schema is an object");
   }
+  // A check that answers later would pass everything.
+  if (typeof parsed === "object" && "$async" in parsed) throw new TypeError("$async is no keyword of JSON Schema");
   const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false, code: { regExp: linear } });
   return ajv.compile(parsed);
 }
