@@ -97,16 +97,27 @@ function addTaskCommands(program: Command, withSession: WithSession): void {
 }
 
 function addTasks(program: Command, withSession: WithSession): void {
-  type Flags = CommonOptions & { readonly rounds: number; readonly tokens: number };
+  type Budgets = { readonly rounds: number; readonly seconds: number; readonly tokens: number; readonly calls: number };
+  type Flags = CommonOptions & Budgets & { readonly cost: number };
   const tasks = program.command("tasks").description("go on with tasks, and look at their records");
   tasks
     .command("resume <task>")
     .description("go on with a task that failed or was cancelled, from its last step")
     .option("--rounds <n>", "most rounds from now on, those before included", wholeNumber, 0)
+    .option("--seconds <n>", "most seconds of work, those before included", wholeNumber, 0)
     .option("--tokens <n>", "most tokens from now on, those before included", wholeNumber, 0)
+    .option("--cost <usd>", "most money, what was spent before included", usd, 0)
+    .option("--calls <n>", "most tool calls, those before included", wholeNumber, 0)
     .action((task: string, _, command: Command) => {
       const options: Flags = command.optsWithGlobals();
-      return withSession(options, (s) => resumeTask(s, task, options));
+      const budgets = {
+        maxRounds: options.rounds,
+        maxWallMs: BigInt(options.seconds * 1_000),
+        maxTokens: BigInt(options.tokens),
+        maxCostNanoUsd: BigInt(Math.round(options.cost * 1e9)),
+        maxToolCalls: options.calls,
+      };
+      return withSession(options, (s) => resumeTask(s, task, budgets));
     });
   const plain = [
     ["rerun", "submit a task again, as a new one", rerunTask],

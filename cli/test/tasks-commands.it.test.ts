@@ -58,9 +58,15 @@ async function run(words: readonly string[], gateway: { readonly url: string }) 
 test("resume sends the budgets that were given, and says how to watch", async () => {
   const { seen, serve } = served();
   await using gateway = await startFakeGateway(serve);
-  const { code, out } = await run(["tasks", "resume", id, "--rounds", "20", "--tokens", "9000"], gateway);
+  const { code, out } = await run(
+    ["tasks", "resume", id, "--rounds", "20", "--tokens", "9000", "--cost", "0.5"],
+    gateway,
+  );
   expect({ code, out }).toEqual({ code: 0, out: `task ${id} goes on; watch it: drover tail ${id}\n` });
-  expect(seen.resumed).toMatchObject({ taskId: id, budgets: { maxRounds: 20, maxTokens: 9000n } });
+  expect(seen.resumed).toMatchObject({
+    taskId: id,
+    budgets: { maxRounds: 20, maxTokens: 9000n, maxCostNanoUsd: 500_000_000n },
+  });
   const refused = await run(["tasks", "resume", other], gateway);
   expect(refused.code).not.toBe(0);
   expect(refused.err.toString()).toContain("The task has succeeded. Rerun it.");

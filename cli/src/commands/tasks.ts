@@ -1,6 +1,7 @@
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, MessageInitShape, MessageShape } from "@bufbuild/protobuf";
 import { notFound } from "@drover/kernel";
 import {
+  type BudgetsSchema,
   type Step,
   StepSchema,
   type Task,
@@ -25,12 +26,10 @@ import { taskIdOf } from "../task-id.ts";
 export async function resumeTask(
   session: Session,
   written: string,
-  budgets: { readonly rounds: number; readonly tokens: number },
+  budgets: MessageInitShape<typeof BudgetsSchema>,
 ): Promise<number> {
   const taskId = await taskIdOf(session, written);
-  const { rounds: maxRounds, tokens } = budgets;
-  const request = { taskId, budgets: { maxRounds, maxTokens: BigInt(tokens) } };
-  const { task } = await session.client(TaskService).resumeTask(request, { signal: session.signal });
+  const { task } = await session.client(TaskService).resumeTask({ taskId, budgets }, { signal: session.signal });
   return told(session, task, taskId, (id) => `task ${id} goes on; watch it: drover tail ${id}`);
 }
 
