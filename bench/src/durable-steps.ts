@@ -24,10 +24,11 @@ type Side = keyof typeof sides;
 const names = { langgraph: "LangGraph.js + PostgresSaver, sync", dbos: "DBOS" } as const;
 const connections = 20;
 const tasks = [1, 10, 20] as const;
-const rounds = 30;
+const rounds = 40;
 const repeats = 3;
 const walRounds = 200;
-const warmUp: DurableRun = { tasks: 4, rounds: 10, modelMs: 0 };
+/** Every connection has planned its statements after it. */
+const warmUp: DurableRun = { tasks: connections, rounds: 10, modelMs: 0 };
 
 await using postgres = await startPostgres({ durable: true });
 

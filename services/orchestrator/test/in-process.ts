@@ -4,6 +4,7 @@ import type { Message, ModelGateway } from "@drover/model";
 import { TaskState } from "@drover/proto/event/v1/task_event";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
+import { noopTracer } from "@drover/tracing";
 import type { ConversationMemory } from "../src/application/ports.ts";
 import type { Tool } from "../src/application/tool-ports.ts";
 import type { LoggedMessage } from "../src/domain/conversation.ts";
@@ -25,7 +26,8 @@ const nowhere = "127.0.0.1:9";
 
 /**
  * The service as it is wired, in this process: its rpcs, its worker and its record on Postgres. The model and the tools
- * are the caller's, conversations are kept in this process, and the bus is the one of the embedded profile.
+ * are the caller's, conversations are kept in this process, the bus is the one of the embedded profile, and a run
+ * leaves no trace.
  */
 export async function startInProcess(options: InProcessOptions) {
   await using started = new AsyncDisposableStack();
@@ -43,7 +45,7 @@ export async function startInProcess(options: InProcessOptions) {
   const service = started.use(
     await startOrchestrator(environment, {
       bus,
-      outside: { model: options.model, memory: memoryInProcess(), tools },
+      outside: { model: options.model, memory: memoryInProcess(), tools, tracer: noopTracer },
       // More rounds than a client may ask for.
       intercept: ({ store, signals }) => ({
         signals,
