@@ -47,11 +47,3 @@ export function isUniqueViolation(error: unknown, constraint?: string): boolean 
   if (!(error instanceof Error) || !("code" in error) || error.code !== "23505") return false;
   return constraint === undefined || ("constraint" in error && error.constraint === constraint);
 }
-
-/**
- * True where a named statement is not what its connection takes it for: unknown (26000), there already (42P05), or of
- * another result since a migration (0A000). It was refused before anything ran.
- */
-export function isStaleStatement(error: unknown): boolean {
-  return error instanceof Error && "code" in error && ["26000", "42P05", "0A000"].includes(String(error.code));
-}

@@ -1,7 +1,7 @@
 import { DroverError, invalidField } from "@drover/kernel";
 import type { Transaction } from "kysely";
 import type pg from "pg";
-import { asDatabaseError, isStaleStatement } from "./database-errors.ts";
+import { asDatabaseError } from "./database-errors.ts";
 import { acquire, createPool } from "./pool.ts";
 import { rolesOf } from "./roles.ts";
 import { runTransaction } from "./transaction.ts";
@@ -55,8 +55,6 @@ export function openDatabase<Schema>(options: DatabaseOptions): Database<Schema>
   const pool = poolFor(options, `drover-${service}`, options.poolMax ?? 8);
   const systemPool = poolFor(options, `drover-${service}-system`, options.systemPoolMax ?? 2);
   const checkedFunctions = new Map<string, Promise<void>>();
-  // Where connections share a session (the embedded database, a pooler in between), names do not hold.
-  let named = true;
   return {
     async withTenant<T>(tenant: string, work: (tx: Transaction<Schema>) => Promise<T>, signal?: AbortSignal) {
       checkTenant(tenant);
@@ -83,19 +81,10 @@ export function openDatabase<Schema>(options: DatabaseOptions): Database<Schema>
       }
       await checked;
       const places = parameters.map((_, index) => `$${index + 1}`).join(", ");
-      const query = { text: `SELECT * FROM ${service}.${name}(${places})`, values: [...parameters] };
-      if (!named) return await queryOnce<Row>(pool, query, signal);
-      try {
-        const statement = `${service}.${name}/${parameters.length}`;
-        return await queryOnce<Row>(pool, { ...query, name: statement }, signal);
-      } catch (error) {
-        if (!isStaleStatement(error)) throw error;
-        named = false;
-        return await queryOnce<Row>(pool, query, signal);
-      }
+      return await queryOnce<Row>(pool, `SELECT * FROM ${service}.${name}(${places})`, [...parameters], signal);
     },
     async ping(signal) {
-      await queryOnce(pool, { text: "SELECT 1" }, signal);
+      await queryOnce(pool, "SELECT 1", [], signal);
     },
     async [Symbol.asyncDispose]() {
       await Promise.all([pool.end(), systemPool.end()]);
@@ -123,7 +112,8 @@ function checkTenant(tenant: string): void {
 /** One statement on a connection of the pool. An abort closes the connection, so that its answer meets nobody else. */
 async function queryOnce<Row extends object>(
   pool: pg.Pool,
-  query: pg.QueryConfig,
+  text: string,
+  values: unknown[],
   signal: AbortSignal | undefined,
 ): Promise<Row[]> {
   let broken = false;
@@ -133,7 +123,7 @@ async function queryOnce<Row extends object>(
     const onAbort = () => closing.reject(signal?.reason);
     signal?.addEventListener("abort", onAbort, { once: true });
     try {
-      return (await Promise.race([client.query(query), closing.promise])).rows as Row[];
+      return (await Promise.race([client.query(text, values), closing.promise])).rows as Row[];
     } finally {
       broken = signal?.aborted ?? false;
       signal?.removeEventListener("abort", onAbort);
@@ -148,7 +138,7 @@ async function queryOnce<Row extends object>(
 async function checkFunction(pool: pg.Pool, service: string, name: string, owner: string): Promise<void> {
   const text = `SELECT p.prosecdef AND r.rolname = $3 AS guarded FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner
     WHERE p.pronamespace = to_regnamespace($1) AND p.proname = $2`;
-  const rows = await queryOnce<{ guarded: boolean }>(pool, { text, values: [service, name, owner] }, undefined);
+  const rows = await queryOnce<{ guarded: boolean }>(pool, text, [service, name, owner], undefined);
   if (rows.length === 0 || rows.some((row) => !row.guarded)) {
     throw new DroverError("INTERNAL", `${service}.${name} is not a SECURITY DEFINER function of ${owner}.`);
   }

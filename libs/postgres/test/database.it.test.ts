@@ -1,7 +1,6 @@
 import path from "node:path";
 import { type FreshDatabase, freshDatabase, startPostgres } from "@drover/testkit";
 import { sql } from "kysely";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { migrate, openDatabase } from "../src/index.ts";
 import { databaseContract } from "./database.contract.ts";
@@ -13,23 +12,6 @@ describe("on a Postgres server", () => {
   });
   afterAll(() => database[Symbol.asyncDispose]());
   databaseContract(() => database.url);
-
-  test("a function that a migration gives another result is called as it is now", async () => {
-    const directory = path.join(import.meta.dirname, "fixtures", "herd");
-    await migrate({ url: database.url, service: "herd", directory });
-    await using db = openDatabase({ url: database.url, service: "herd", poolMax: 1 });
-    const call = (id: string) => db.callAsService<object>("add_animal", ["later", "later", id, 1]);
-    expect(await call("a")).toEqual([{ weight: 1, seen: 1, role: "drover_herd" }]);
-    const admin = new pg.Client({ connectionString: database.url });
-    await admin.connect();
-    await admin.query(`DROP FUNCTION herd.add_animal;
-      CREATE FUNCTION herd.add_animal(text, text, text, bigint) RETURNS TABLE (now text) LANGUAGE sql SECURITY DEFINER
-        AS $$ SELECT 'other' $$;
-      ALTER FUNCTION herd.add_animal OWNER TO drover_herd`);
-    await admin.end();
-    expect(await call("b")).toEqual([{ now: "other" }]);
-    expect(await call("c")).toEqual([{ now: "other" }]);
-  });
 });
 
 describe("a Postgres server that is away", () => {
