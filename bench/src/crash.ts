@@ -79,6 +79,7 @@ report("crash", `${kills} SIGKILLs of 2 replicas under ${tasksAtOnce} tasks, lea
   row("kill to new work, started again, p50", "ms", percentile(restarted, 0.5)),
   row("kill to new work, started again, p95", "ms", percentile(restarted, 0.95), "<= 2000"),
   row("programs run", "", programs.length),
+  row("programs that never ran", "", 2 * rounds * fleet.submitted - new Set(programs).size, "<= 0"),
   row("programs run twice", "", programs.length - new Set(programs).size, "<= 0"),
   row("tasks with lost or surplus steps", "", found.length, "<= 0"),
   row("histories that a strict provider refused", "", refused, "<= 0"),
