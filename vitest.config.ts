@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 const exclude = ["**/node_modules/**"];
 /** How long a poll waits for what must come; it ends as soon as that is there. */
 const waits = { poll: { timeout: 15_000 } };
+const setupFiles = ["libs/testkit/src/late-rejections.ts"];
 
 export default defineConfig({
   test: {
@@ -12,6 +13,7 @@ export default defineConfig({
           name: "unit",
           include: ["**/*.test.ts"],
           exclude: [...exclude, "**/*.it.test.ts", "**/*.e2e.test.ts"],
+          setupFiles,
           // Speed is shown by benchmarks: a limit only ends what hangs, also on a machine under load.
           testTimeout: 30_000,
           expect: waits,
@@ -22,6 +24,7 @@ export default defineConfig({
           name: "it",
           include: ["**/*.it.test.ts"],
           exclude,
+          setupFiles,
           testTimeout: 60_000,
           expect: waits,
           hookTimeout: 120_000,
@@ -34,6 +37,7 @@ export default defineConfig({
           name: "e2e",
           include: ["**/*.e2e.test.ts"],
           exclude,
+          setupFiles,
           testTimeout: 120_000,
           expect: waits,
           hookTimeout: 240_000,

@@ -56,6 +56,12 @@ describe("the demo as a command", () => {
       code: 1,
       stderr: `${taken} is in use.\nEnd what uses it, or choose another address with DROVER_LISTEN.\n`,
     });
+    expect(await demo({ DROVER_DATA: "/proc/nope/data" })).toEqual({
+      code: 1,
+      stdout: "",
+      stderr:
+        "/proc/nope cannot be used: it is not there and cannot be made.\nCorrect that, or choose another folder for the data with DROVER_DATA.\n",
+    });
     const said = await demo({}, "staging");
     expect(said).toEqual({
       code: 1,

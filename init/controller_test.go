@@ -21,11 +21,17 @@ type host struct {
 
 func newHost(t *testing.T) *host {
 	t.Helper()
+	return newHostOf(t, 0)
+}
+
+func newHostOf(t *testing.T, owner int) *host {
+	t.Helper()
 	dir := t.TempDir()
 	space, err := openWorkspace(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	space.owner = owner
 	inRead, inWrite := io.Pipe()
 	outRead, outWrite, err := os.Pipe()
 	if err != nil {

@@ -3,8 +3,6 @@ package main
 import (
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 )
@@ -16,8 +14,8 @@ const (
 	shortestCheck = 20 * time.Millisecond
 )
 
-// watchCPU kills the program that runs alone when all its processes together have used up their CPU
-// time. The next look is never sooner than that could happen, so a limit far away costs nothing.
+// watchCPU kills all processes of the phase when they have used up their CPU time together. The next
+// look is never sooner than that could happen, so a limit far away costs nothing.
 func (ph *phase) watchCPU() {
 	limit := time.Duration(ph.request.CPUMillis) * time.Millisecond
 	cpus := time.Duration(runtime.NumCPU())
@@ -27,7 +25,7 @@ func (ph *phase) watchCPU() {
 		// A process that is reaped between two readings is counted twice, so one look alone decides nothing.
 		if left <= 0 && exceeded {
 			ph.cpuExceeded.Store(true)
-			ph.procs.signal(syscall.SIGKILL)
+			ph.kill(syscall.SIGKILL)
 			return
 		}
 		exceeded = left <= 0
@@ -41,40 +39,18 @@ func (ph *phase) watchCPU() {
 
 // cpuTime is what was used by the processes that were reaped and by those that live.
 func (ph *phase) cpuTime() time.Duration {
+	if ph.request.ID != 0 {
+		return ph.procs.familyTime(ph.group)
+	}
 	spent := ph.procs.used()
-	total := time.Duration(spent.userMicros+spent.systemMicros) * time.Microsecond
-	entries, _ := os.ReadDir("/proc")
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		text, err := os.ReadFile(procPath(pid, "stat"))
-		if err != nil {
-			continue
-		}
-		session, ticks := parseStat(string(text))
+	total := spent.cpu()
+	for _, s := range everyStat() {
 		// Outside a container (unit tests) the other processes are not the program's.
-		if os.Getpid() == 1 || session == ph.group {
-			total += time.Duration(ticks) * clockTick
+		if os.Getpid() == 1 || s.session == ph.group {
+			total += time.Duration(s.ticks) * clockTick
 		}
 	}
 	return total
-}
-
-// parseStat reads a /proc/PID/stat: the session, and the ticks used by the process and the children
-// it has waited for. The name in brackets may hold anything, brackets too.
-func parseStat(text string) (session int, ticks int64) {
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) < 15 {
-		return 0, 0
-	}
-	session, _ = strconv.Atoi(fields[3])
-	for _, field := range fields[11:15] {
-		used, _ := strconv.ParseInt(field, 10, 64)
-		ticks += used
-	}
-	return session, ticks
 }
 
 // writable are the places a program can fill.

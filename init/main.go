@@ -1,7 +1,7 @@
 // Command drover-init is process 1 of every sandbox container. It takes files and commands as frames
 // on standard input, runs the untrusted program apart from itself, and answers with frames on
-// standard output. The program runs under the same user, so process 1 is not dumpable: its
-// descriptors, memory and environment cannot be opened and it cannot be traced.
+// standard output. Process 1 is not dumpable, so that a program of the same user can neither open its
+// descriptors, memory and environment nor trace it. As root, it runs programs as another user.
 package main
 
 import (
@@ -23,6 +23,13 @@ const (
 )
 
 func main() {
+	if len(os.Args) > 2 && os.Args[1] == launchMode {
+		launch(os.Args[2:])
+	}
+	user, err := becomeParent()
+	if err != nil {
+		os.Exit(exitNoSetup)
+	}
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetDumpable, 0, 0); errno != 0 {
 		os.Exit(exitNoSetup)
 	}
@@ -37,8 +44,11 @@ func main() {
 	if err != nil {
 		os.Exit(exitNoSetup)
 	}
+	if user != nil {
+		space.owner = int(user.credential.Uid)
+	}
 	in, out := polled(0, "stdin"), polled(1, "stdout")
-	procs := &processes{}
+	procs := &processes{user: user}
 	procs.watchChildren()
 	host := &controller{space: space, procs: procs, out: &frameWriter{out: out}, commands: map[uint32]*phase{}}
 	if host.serve(in) != nil {

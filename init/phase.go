@@ -19,7 +19,7 @@ type runRequest struct {
 	Cwd   string   `json:"cwd"`
 	// DrainMs is how long output of processes that outlive the program is waited for.
 	DrainMs int `json:"drain_ms"`
-	// CPUMillis ends a phase that runs alone when its processes have used so much CPU time; 0 is no limit.
+	// CPUMillis ends a phase when its processes have used so much CPU time; 0 is no limit.
 	CPUMillis int64 `json:"cpu_ms"`
 }
 
@@ -72,29 +72,18 @@ type phase struct {
 func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase, error) {
 	ph := &phase{request: request, procs: procs, out: out, stdin: make(chan []byte, stdinWindow+1),
 		over: make(chan struct{}), ended: make(chan struct{})}
-	theirs, ours, err := pipes()
-	if err != nil {
-		return nil, ph.failed(err)
-	}
 	oomBefore := oomKills()
 	began := time.Now()
-	launch := procs.start
+	start := procs.start
 	if request.ID != 0 {
-		launch = procs.startBeside
+		start = procs.startBeside
 	}
-	group, exited, err := launch(request.Argv, &syscall.ProcAttr{
-		Dir:   request.Cwd,
-		Env:   request.Env,
-		Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
-	})
-	for _, fd := range theirs {
-		syscall.Close(fd)
+	begin := ph.launch
+	if procs.user != nil {
+		begin = ph.launchAs
 	}
+	group, exited, ours, err := begin(start)
 	if err != nil {
-		for _, file := range ours {
-			file.Close()
-		}
 		return nil, ph.failed(err)
 	}
 	if err := out.report(frameStarted, startedReport{ID: request.ID, Phase: request.Phase}); err != nil {
@@ -108,10 +97,36 @@ func startPhase(request runRequest, procs *processes, out *frameWriter) (*phase,
 	go ph.pump(ours[2], stderr)
 	go ph.feed(ours[0])
 	go ph.finish(exited, began, oomBefore)
-	if request.CPUMillis > 0 && request.ID == 0 {
+	if request.CPUMillis > 0 {
 		go ph.watchCPU()
 	}
 	return ph, nil
+}
+
+// launcher starts a process and gives its id and its end.
+type launcher func([]string, *syscall.ProcAttr) (int, <-chan syscall.WaitStatus, error)
+
+// launch starts the program as the user of this process and gives its streams' other ends.
+func (ph *phase) launch(start launcher) (int, <-chan syscall.WaitStatus, [3]*os.File, error) {
+	theirs, ours, err := pipes()
+	if err != nil {
+		return 0, nil, ours, err
+	}
+	pid, exited, err := start(ph.request.Argv, &syscall.ProcAttr{
+		Dir:   ph.request.Cwd,
+		Env:   ph.request.Env,
+		Files: []uintptr{uintptr(theirs[0]), uintptr(theirs[1]), uintptr(theirs[2])},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	for _, fd := range theirs {
+		syscall.Close(fd)
+	}
+	if err != nil {
+		for _, file := range ours {
+			file.Close()
+		}
+	}
+	return pid, exited, ours, err
 }
 
 func (ph *phase) failed(err error) error {
@@ -204,20 +219,26 @@ func (ph *phase) cutOutput() {
 
 // pipes makes the program's ends (blocking, index 0 to 2) and ours (polled, no thread waits).
 func pipes() (theirs [3]int, ours [3]*os.File, err error) {
+	theirs, raw, err := rawPipes()
+	for i, fd := range raw {
+		if err == nil {
+			err = syscall.SetNonblock(fd, true)
+		}
+		ours[i] = os.NewFile(uintptr(fd), "pipe")
+	}
+	return theirs, ours, err
+}
+
+func rawPipes() (theirs, ours [3]int, err error) {
 	for i := range theirs {
 		var pair [2]int
 		if err = syscall.Pipe2(pair[:], syscall.O_CLOEXEC); err != nil {
 			return theirs, ours, err
 		}
-		mine := pair[0]
-		theirs[i] = pair[1]
+		theirs[i], ours[i] = pair[1], pair[0]
 		if i == 0 {
-			theirs[i], mine = pair[0], pair[1]
+			theirs[i], ours[i] = pair[0], pair[1]
 		}
-		if err = syscall.SetNonblock(mine, true); err != nil {
-			return theirs, ours, err
-		}
-		ours[i] = os.NewFile(uintptr(mine), "pipe")
 	}
 	return theirs, ours, nil
 }

@@ -5,6 +5,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // usage adds up what every process of a phase used.
@@ -20,8 +21,14 @@ func (u *usage) add(r *syscall.Rusage) {
 	u.maxRssBytes = max(u.maxRssBytes, r.Maxrss*1024)
 }
 
+func (u *usage) cpu() time.Duration {
+	return time.Duration(u.userMicros+u.systemMicros) * time.Microsecond
+}
+
 // processes starts the phase's program and reaps every process that ends, orphans included.
 type processes struct {
+	// user is who programs run as; nil for the user of this process.
+	user   *programUser
 	mutex  sync.Mutex
 	main   int
 	exited chan syscall.WaitStatus
@@ -63,7 +70,14 @@ func (p *processes) reap() {
 	for {
 		var status syscall.WaitStatus
 		var used syscall.Rusage
-		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, &used)
+		which, owner := -1, (*child)(nil)
+		if len(p.beside) > 0 {
+			if which = nextEnded(); which == 0 {
+				return
+			}
+			owner = p.ownerLocked(which)
+		}
+		pid, err := syscall.Wait4(which, &status, syscall.WNOHANG, &used)
 		if err == syscall.EINTR {
 			continue
 		}
@@ -71,9 +85,11 @@ func (p *processes) reap() {
 			return
 		}
 		p.spent.add(&used)
+		if owner != nil {
+			owner.spent.add(&used)
+		}
 		if c := p.beside[pid]; c != nil && c.running {
 			c.running = false
-			c.spent.add(&used)
 			c.exited <- status
 		}
 		if pid == p.main {

@@ -1,10 +1,9 @@
 package main
 
 import (
-	"bytes"
 	"encoding/binary"
 	"os"
-	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,7 +22,10 @@ type deleteRequest struct {
 type child struct {
 	exited  chan syscall.WaitStatus
 	running bool
-	spent   usage
+	// spent is what the reaped processes of the phase used.
+	spent usage
+	// members are those that the last look at the CPU time saw.
+	members map[int]bool
 }
 
 // startBeside is start for a phase of a session: others keep running.
@@ -73,7 +75,7 @@ func (p *processes) aloneLocked(leader int) bool {
 	return true
 }
 
-// forget ends the bookkeeping of a phase and gives what its program used.
+// forget ends the bookkeeping of a phase and gives what its processes used.
 func (p *processes) forget(leader int) usage {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -119,63 +121,13 @@ func (p *processes) leaders() []int {
 func (p *processes) still() bool {
 	for _, leader := range p.leaders() {
 		for _, pid := range family(leader) {
-			if s, ok := statOf(pid); ok && s.state != 'T' && s.state != 't' {
+			// Of a process whose main thread has ended nothing tells whether the others stand.
+			if s, ok := statOf(pid); ok && strings.IndexByte("TtZX", s.state) < 0 {
 				return false
 			}
 		}
 	}
 	return true
-}
-
-type processStat struct {
-	state           byte
-	parent, session int
-}
-
-// statOf reads /proc/<pid>/stat; false for a process that is gone or a zombie.
-func statOf(pid int) (processStat, bool) {
-	text, err := os.ReadFile(procPath(pid, "stat"))
-	if err != nil {
-		return processStat{}, false
-	}
-	// The name before the last ")" is the program's own choice.
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 4 || fields[0][0] == 'Z' || fields[0][0] == 'X' {
-		return processStat{}, false
-	}
-	parent, _ := strconv.Atoi(string(fields[1]))
-	session, _ := strconv.Atoi(string(fields[3]))
-	return processStat{state: fields[0][0], parent: parent, session: session}, true
-}
-
-// family lists the living members of the leader's session and all their descendants.
-func family(leader int) []int {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	all := map[int]processStat{}
-	for _, entry := range entries {
-		if pid, err := strconv.Atoi(entry.Name()); err == nil && pid != os.Getpid() {
-			if s, ok := statOf(pid); ok {
-				all[pid] = s
-			}
-		}
-	}
-	members := map[int]bool{}
-	for grown := true; grown; {
-		grown = false
-		for pid, s := range all {
-			if !members[pid] && (pid == leader || s.session == leader || members[s.parent]) {
-				members[pid], grown = true, true
-			}
-		}
-	}
-	pids := []int{}
-	for pid := range members {
-		pids = append(pids, pid)
-	}
-	return pids
 }
 
 // tag is what stands before the bytes of every data frame: the id, or nothing for a phase that

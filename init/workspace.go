@@ -40,6 +40,8 @@ type entry struct {
 type workspace struct {
 	root *os.Root
 	base map[string]entry
+	// owner gets every file and folder that is made; 0 leaves them to this process's user.
+	owner int
 
 	open    *os.File
 	header  fileHeader
@@ -103,6 +105,10 @@ func (w *workspace) begin(header fileHeader) error {
 	if err != nil {
 		return err
 	}
+	if err := w.handOver(file); err != nil {
+		file.Close()
+		return err
+	}
 	w.open, w.header, w.left, w.summing = file, header, header.Size, sha256.New()
 	return w.finishIfComplete()
 }
@@ -158,11 +164,34 @@ func (w *workspace) makeParents(directory string) error {
 	made := ""
 	for part := range strings.SplitSeq(directory, "/") {
 		made = path.Join(made, part)
-		if err := w.root.Mkdir(made, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
+		err := w.root.Mkdir(made, 0o755)
+		if err == nil {
+			err = w.handOverFolder(made)
+		}
+		if err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
 	}
 	return nil
+}
+
+func (w *workspace) handOverFolder(name string) error {
+	if w.owner == 0 {
+		return nil
+	}
+	folder, err := w.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	return w.handOver(folder)
+}
+
+func (w *workspace) handOver(file *os.File) error {
+	if w.owner == 0 {
+		return nil
+	}
+	return file.Chown(w.owner, w.owner)
 }
 
 func entryOf(info os.FileInfo) entry {

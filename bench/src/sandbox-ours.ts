@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { createClient } from "@connectrpc/connect";
 import { newId } from "@drover/kernel";
@@ -22,7 +22,9 @@ export interface OurSandbox extends AsyncDisposable {
   hello(options?: RunOptions): Promise<void>;
   /** Containers that wait for a run. */
   ready(): Promise<number>;
-  /** The most memory that the service's process ever had, in bytes. */
+  /** Begins to look for the most memory anew; gives what the service's process has now, in bytes. */
+  resetPeak(): Promise<number>;
+  /** The most memory that the service's process had since, in bytes. */
   peakBytes(): Promise<number>;
   /** The containers' owner label begins with this. */
   readonly instance: string;
@@ -69,6 +71,10 @@ export async function startOurs(settings: Readonly<Record<string, string>>): Pro
     if (execution === undefined) throw new Error("The stream ended without `ended`.");
     return execution;
   };
+  const peakBytes = async () => {
+    const status = await readFile(`/proc/${child.pid}/status`, "utf8");
+    return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) * 1024;
+  };
   const parts = stack.move();
   return {
     run,
@@ -82,10 +88,12 @@ export async function startOurs(settings: Readonly<Record<string, string>>): Pro
       const text = await (await fetch(`http://${admin}/metrics`)).text();
       return Number(/^drover_sandbox_pool_ready\S* (\S+)$/m.exec(text)?.[1] ?? 0);
     },
-    async peakBytes() {
-      const status = await readFile(`/proc/${child.pid}/status`, "utf8");
-      return Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) * 1024;
+    async resetPeak() {
+      // "5" resets the peak; see proc_pid_clear_refs(5).
+      await writeFile(`/proc/${child.pid}/clear_refs`, "5");
+      return await peakBytes();
     },
+    peakBytes,
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
 }

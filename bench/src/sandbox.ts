@@ -8,7 +8,8 @@ import { peerHello as dockerRun } from "./sandbox-peer.ts";
 /**
  * Python's hello through the service (a gRPC call, the records in Postgres and a stream of events included) against
  * `docker run --rm` with the same flags on the same image. The two take turns, and each turn begins when the machine
- * is quiet and the pool full, so that neither pays for the other. What the pool hides is in the rows of sustained load.
+ * is quiet and the pool full, so that neither pays for the other. What the pool hides is in the rows of sustained load:
+ * their time ends when the pool is as full as it was at their begin, so no container in them was a present.
  */
 const rounds = Number(process.env.ROUNDS ?? 30);
 const only = process.env.ROWS?.split(",");
@@ -86,21 +87,28 @@ async function atOnce(work: () => Promise<void>): Promise<readonly number[]> {
 }
 
 async function sustained(callers: number): Promise<void> {
-  const count = Math.max(24, callers * 3);
+  const count = Math.max(48, callers * 3);
   await quiet();
-  const mine = await perSecond(callers, count, hello);
+  const mine = await perSecond(callers, count, hello, poolFull);
   await quiet();
   const value = await perSecond(callers, count, peerHello);
   rows.push(rowAgainst(`sustained, ${callers} callers`, "runs/s", mine, { ...peer, value }, ">= 1.15"));
 }
 
-async function perSecond(callers: number, count: number, work: () => Promise<void>): Promise<number> {
+/** Runs per second, the time until `settled` included. */
+async function perSecond(
+  callers: number,
+  count: number,
+  work: () => Promise<void>,
+  settled: () => Promise<void> = async () => undefined,
+): Promise<number> {
   let left = count;
   const took = await timed(async () => {
     const loop = async () => {
       while (left-- > 0) await work();
     };
     await Promise.all(Array.from({ length: callers }, loop));
+    await settled();
   });
   return (count * 1000) / took;
 }
@@ -122,7 +130,8 @@ async function goHello(): Promise<void> {
 }
 
 async function greatOutput(): Promise<void> {
-  const before = await ours.peakBytes();
+  await quiet();
+  const before = await ours.resetPeak();
   const { stdout } = await ours.run("python", "import os\nb = b'x' * 65536\nfor _ in range(16384): os.write(1, b)");
   if (stdout?.bytesSeen !== 1024n ** 3n) throw new Error(`Of 1 GiB ${stdout?.bytesSeen} bytes were seen.`);
   const grown = (await ours.peakBytes()) - before;
@@ -158,9 +167,14 @@ async function containers(): Promise<readonly string[]> {
 
 /** Resolves when the pool is full and nothing is being removed. */
 async function quiet(): Promise<void> {
-  for (let tries = 0; tries < 600; tries++) {
-    if ((await ours.ready()) >= burst) return await sleep(200);
-    await sleep(50);
+  await poolFull();
+  await sleep(200);
+}
+
+async function poolFull(): Promise<void> {
+  for (let tries = 0; tries < 1200; tries++) {
+    if ((await ours.ready()) >= burst) return;
+    await sleep(25);
   }
   throw new Error("The pool did not fill.");
 }

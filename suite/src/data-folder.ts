@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 import { generateIdentityKeys, type IdentityKeys } from "@drover/rpc";
 import type { Environment } from "@drover/runtime";
 import { SuiteFailure } from "./failure.ts";
@@ -21,9 +21,22 @@ export function dataFolderOf(environment: Environment, profile: "embedded" | "di
 
 /** Opens the folder, making it and the suite's identity keys at first use. Throws what the file system throws. */
 export async function openDataFolder(path: string): Promise<DataFolder> {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
+  makeFolder(resolve(path));
   const file = join(path, "identity-keys.json");
   return { path, database: join(path, "postgres"), keyFile: join(path, "api-key"), keys: await keysIn(file) };
+}
+
+/** As `mkdir -p`; Node's own never returns where a file system has no room for folders, as under /proc. */
+function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined;
+    if (code === "EEXIST" && statSync(path).isDirectory()) return;
+    if (code !== "ENOENT" || existsSync(dirname(path))) throw error;
+    makeFolder(dirname(path));
+    mkdirSync(path, { mode: 0o700 });
+  }
 }
 
 async function keysIn(file: string): Promise<IdentityKeys> {

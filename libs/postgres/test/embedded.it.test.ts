@@ -33,6 +33,7 @@ describe("on the embedded database", () => {
     await dying.connect();
     await dying.query("BEGIN");
     await dying.query("CREATE TABLE public.unfinished (id integer)");
+    // The client's types hide the socket that a dying process would drop.
     const socket = (dying as unknown as { connection: { stream: Socket } }).connection.stream;
     socket.destroy();
     const next = new pg.Client({ connectionString: server?.url });

@@ -28,9 +28,9 @@ export interface MethodRunner {
 }
 
 /**
- * Runs one call: admits it, runs `work`, and tells `fail` of the error, if any, exactly once and at
- * once when the call is aborted, whatever the handler does with its signal; a peer that has gone is told
- * nothing. Never rejects.
+ * Runs one call: admits it, runs `work` unless its deadline has passed by then, and tells `fail` of the
+ * error, if any, exactly once and at once when the call is aborted, whatever the handler does with its
+ * signal; a peer that has gone is told nothing. Never rejects.
  */
 export async function runCall(
   runner: MethodRunner,
@@ -61,6 +61,7 @@ export async function runCall(
   try {
     const caller = runner.admit(call.metadata);
     context.caller = caller instanceof Promise ? await caller : caller;
+    if (context.timeoutMs() === 0) throw deadlineExceeded();
     if (context.abortReason === undefined) await work(context);
     end(undefined);
   } catch (error) {
@@ -70,6 +71,10 @@ export async function runCall(
 
 /** Runs `onDeadline` when a deadline of our own passes; the result stops the timer. */
 export function deadlineTimer(context: RpcContext, ms: number): () => void {
-  const timer = setTimeout(() => context.abort(new DroverError("DEADLINE_EXCEEDED", "The deadline was exceeded.")), ms);
+  const timer = setTimeout(() => context.abort(deadlineExceeded()), ms);
   return () => clearTimeout(timer);
+}
+
+function deadlineExceeded(): DroverError {
+  return new DroverError("DEADLINE_EXCEEDED", "The deadline was exceeded.");
 }

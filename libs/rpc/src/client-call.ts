@@ -32,10 +32,13 @@ export const asBytes = (bytes: Buffer): Buffer => bytes;
 /**
  * The metadata of a call: the caller's headers, then the identity and trace of the context values, which
  * nothing in the headers can replace. Throws (or rejects with) DroverError, also where the call's signal
- * has aborted, before or while a token was made.
+ * has aborted, before or while a token was made, and where its caller has no time left: then nothing is sent.
  */
 export async function preparedMetadata(peer: Peer, setting: CallSetting): Promise<Metadata> {
   if (setting.signal?.aborted) throw abortError(setting.signal);
+  if (setting.timeoutMs !== undefined && !(setting.timeoutMs > 0)) {
+    throw new DroverError("DEADLINE_EXCEEDED", "The deadline had passed before the call was made.");
+  }
   const metadata = await metadataOf(peer, setting);
   if (setting.signal?.aborted) throw abortError(setting.signal);
   return metadata;

@@ -27,8 +27,7 @@ export async function callStream<I extends DescMessage, O extends DescMessage>(
   let call: Call;
   try {
     const metadata = await preparedMetadata(peer, setting);
-    const deadline =
-      setting.timeoutMs === undefined || setting.timeoutMs <= 0 ? {} : { deadline: Date.now() + setting.timeoutMs };
+    const deadline = setting.timeoutMs === undefined ? {} : { deadline: Date.now() + setting.timeoutMs };
     call = lease.client.makeBidiStreamRequest<Buffer, Buffer>(pathOf(method), asBytes, asBytes, metadata, deadline);
   } catch (error) {
     lease.release();

@@ -31,8 +31,7 @@ export async function callUnary<I extends DescMessage, O extends DescMessage>(
 }
 
 function deadlineOf(timeoutMs: number | undefined, { limits }: Peer): number {
-  const asked = timeoutMs === undefined ? limits.defaultUnaryMs : timeoutMs <= 0 ? limits.maxUnaryMs : timeoutMs;
-  return Date.now() + Math.min(asked, limits.maxUnaryMs);
+  return Date.now() + Math.min(timeoutMs ?? limits.defaultUnaryMs, limits.maxUnaryMs);
 }
 
 /**

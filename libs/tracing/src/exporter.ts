@@ -40,7 +40,7 @@ const recordsField = TraceFrameSchema.field.records.number;
  * calls invalid is given up and counted in the log.
  */
 export class Exporter implements AsyncDisposable {
-  readonly #bus: Bus;
+  readonly #bus: Pick<Bus, "enqueue">;
   readonly #limits: ExporterLimits;
   readonly #log: ExporterLog | undefined;
   readonly #producer: string;
@@ -51,7 +51,12 @@ export class Exporter implements AsyncDisposable {
   #starved = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(options: { service: string; bus: Bus; log?: ExporterLog | undefined; limits: ExporterLimits }) {
+  constructor(options: {
+    service: string;
+    bus: Pick<Bus, "enqueue">;
+    log?: ExporterLog | undefined;
+    limits: ExporterLimits;
+  }) {
     this.#bus = options.bus;
     this.#limits = options.limits;
     this.#log = options.log;

@@ -24,14 +24,14 @@ function fakeBus(failures: unknown[] = []) {
       if (failure !== undefined) throw failure;
       sent.push({ subject: String(subject), id, frame: fromBinary(TraceFrameSchema, data), bytes: data.byteLength });
     },
-  } as unknown as Bus;
+  };
   return { bus, sent, attempts };
 }
 
 const records = (sent: readonly Sent[]) => sent.flatMap(({ frame }) => frame.records.map(({ record }) => record));
 const start = { tenant: "acme", name: "decide", kind: "model" } as const;
 
-function tracerOn(bus: Bus, limits: Partial<TracerLimits> = {}) {
+function tracerOn(bus: Pick<Bus, "enqueue">, limits: Partial<TracerLimits> = {}) {
   return createTracer({ service: "orchestrator", bus, limits });
 }
 
@@ -172,7 +172,7 @@ describe("createTracer", () => {
     await tracer[Symbol.asyncDispose]();
     expect(records(alive.sent)).toHaveLength(2);
 
-    const dead = { enqueue: () => new Promise(() => undefined) } as unknown as Bus;
+    const dead = { enqueue: () => new Promise<void>(() => undefined) };
     const stuck = tracerOn(dead, { flushMs: 50 });
     stuck.start(start).end();
     vi.useRealTimers();

@@ -10,7 +10,7 @@ import type { Span, SpanEnd, SpanEventOptions, SpanStart, Tracer } from "./span.
 export interface TracerOptions {
   /** Name of the service, shown with each span. */
   readonly service: string;
-  readonly bus: Bus;
+  readonly bus: Pick<Bus, "enqueue">;
   readonly logger?: ExporterLog;
   readonly limits?: Partial<TracerLimits>;
 }

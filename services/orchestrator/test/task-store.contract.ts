@@ -4,7 +4,7 @@ import type { Claim, NewTask, TaskChange, TaskStore } from "../src/application/p
 
 const usage = { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2, reasoningTokens: 1, costNanoUsd: 7 };
 const allowed = { argumentsHash: "h", policyEffect: "allow", policyRule: "", allowedCommands: [] } as const;
-export const ttlMs = 15_000;
+const ttlMs = 15_000;
 
 export function newTask(tenant: string, fields: Partial<NewTask> = {}): NewTask {
   return {

@@ -10,8 +10,12 @@ import type { Language } from "./domain/language.ts";
 import { languages } from "./domain/languages.ts";
 import type { LimitPolicy } from "./domain/limits.ts";
 import { defaultLimitPolicy } from "./domain/limits.ts";
+import type { Confinement } from "./infrastructure/policy-version.ts";
 
 const { defaults, caps } = defaultLimitPolicy;
+
+/** Where a Pod finds its own credentials. */
+const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 const variables = {
   ...commonVariables(7702),
@@ -21,10 +25,19 @@ const variables = {
     allowed: "unix:///path or tcp://host:port",
   }),
   DROVER_SANDBOX_RUNTIME: env.text({ default: "", pattern: /^[A-Za-z0-9._-]{0,64}$/ }),
-  DROVER_SANDBOX_BACKEND: env.choice(["docker", "local"], { default: "docker" }),
+  DROVER_SANDBOX_BACKEND: env.choice(["docker", "kubernetes", "local"], { default: "docker" }),
+  DROVER_SANDBOX_KUBERNETES_API: env.text({
+    default: "https://kubernetes.default.svc",
+    pattern: /^https?:\/\/[^/\s]{1,255}$/,
+    allowed: "https://host:port",
+  }),
+  DROVER_SANDBOX_KUBERNETES_NAMESPACE: env.text({ default: "drover-runs", pattern: /^[a-z0-9][a-z0-9-]{0,62}$/ }),
+  DROVER_SANDBOX_KUBERNETES_RUNTIME_CLASS: env.text({ default: "", pattern: /^[a-z0-9.-]{0,63}$/ }),
+  DROVER_SANDBOX_KUBERNETES_TOKEN_FILE: env.text({ default: `${serviceAccount}/token` }),
+  DROVER_SANDBOX_KUBERNETES_CA_FILE: env.text({ default: `${serviceAccount}/ca.crt` }),
   DROVER_SANDBOX_ALLOW_UNSAFE_LOCAL: env.flag({ default: false }),
   DROVER_SANDBOX_LOCAL_FOLDER: env.text({ default: join(tmpdir(), "drover-sandbox"), pattern: /^\/.{1,200}$/ }),
-  DROVER_SANDBOX_ISOLATION: env.choice(["hardened", "gvisor", "none"], { default: "hardened" }),
+  DROVER_SANDBOX_ISOLATION: env.choice(["hardened", "userns", "gvisor", "none"], { default: "hardened" }),
   DROVER_SANDBOX_IMAGE_PREFIX: env.text({ default: "drover/sandbox-", pattern: /^[a-z0-9][a-z0-9._:/-]{0,200}$/ }),
   DROVER_SANDBOX_LANGUAGES: env.text({ default: "[]" }),
   DROVER_SANDBOX_INSTANCE: env.text({ pattern: /^[A-Za-z0-9._:-]{1,128}$/ }).optional(),
@@ -106,6 +119,17 @@ export function languagesOf(config: Config): readonly Language[] {
     const problem = error instanceof Error ? error.message : "allowed: a JSON list of languages";
     throw new ConfigurationError([{ variable: "DROVER_SANDBOX_LANGUAGES", problem }]);
   }
+}
+
+/** What decides, beside limits and languages, how the backend in use confines a run. */
+export function confinementOf(config: Config): Confinement {
+  const backend = config.DROVER_SANDBOX_BACKEND;
+  const runtimes = {
+    docker: config.DROVER_SANDBOX_RUNTIME,
+    kubernetes: config.DROVER_SANDBOX_KUBERNETES_RUNTIME_CLASS,
+    local: "",
+  };
+  return { backend, runtime: runtimes[backend], level: backend === "local" ? "none" : config.DROVER_SANDBOX_ISOLATION };
 }
 
 /** What frames every run. */

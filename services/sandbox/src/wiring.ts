@@ -16,11 +16,12 @@ import { ChangeCollector } from "./application/change-collector.ts";
 import { LiveRuns } from "./application/live-runs.ts";
 import { openExec } from "./application/open-exec.ts";
 import { openPool } from "./application/open-pool.ts";
-import { Reaper } from "./application/reaper.ts";
 import { SearchFiles } from "./application/search-files.ts";
+import { startReaping } from "./application/start-reaping.ts";
 import { Workspaces } from "./application/workspaces.ts";
 import {
   admissionLimitsOf,
+  confinementOf,
   instanceOf,
   languagesOf,
   limitPolicyOf,
@@ -55,14 +56,12 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const metrics = createMetrics(service);
   await using started = new AsyncDisposableStack();
   const instance = instanceOf(config);
-  const stores = started.use(
-    await openStores({ url, poolMax, logger }, instance, config.DROVER_SANDBOX_RETENTION_DAYS),
-  );
+  const { DROVER_SANDBOX_IMAGE_PREFIX: imagePrefix, DROVER_SANDBOX_RETENTION_DAYS: days } = config;
+  const stores = started.use(await openStores({ url, poolMax, logger }, instance, days));
   const { database, executions, workspaces, ledger } = stores;
   const bus = shared.bus ?? started.use(await openBus(config.NATS_URL, service, logger));
   const tracer = started.use(createTracer({ service, bus, logger }));
 
-  const { DROVER_SANDBOX_IMAGE_PREFIX: imagePrefix, DROVER_SANDBOX_RUNTIME: runtime } = config;
   const languages = languagesOf(config);
   const images = new Map(languages.map((language) => [language.name, imageOf(language, imagePrefix)]));
   const { owner } = instance;
@@ -86,18 +85,13 @@ export async function startSandbox(environment: Environment, shared: SharedParts
     admission: new Admission(admissionLimitsOf(config), clock),
     policy,
     languages,
-    settings: runSettingsOf(config, policyVersion(policy, languages, runtime)),
+    settings: runSettingsOf(config, policyVersion(policy, languages, confinementOf(config))),
   };
   const exec = started.use(openExec({ ...setup, space, sessions: sessionsOf(config), compile: linearPattern }));
   const files = new Workspaces(workspaces, space, digest);
   const search = new SearchFiles(workspaces, linearPattern);
 
-  const stop = new AbortController();
-  const reaping = new Reaper(engine, ledger, live, clock, logger).run(config.DROVER_SANDBOX_REAP_MS, stop.signal);
-  started.defer(() => {
-    stop.abort();
-    return reaping;
-  });
+  started.use(startReaping(config.DROVER_SANDBOX_REAP_MS, engine, ledger, live, clock, logger));
   started.use(listenForCancels(bus, new CancelTask(live, executions, logger), logger));
   const server = started.use(
     await startRpcServer({

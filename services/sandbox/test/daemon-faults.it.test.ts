@@ -13,6 +13,7 @@ beforeAll(async () => {
     DOCKER_HOST: daemon.host,
     DROVER_SANDBOX_ISOLATION: "none",
     DROVER_LOG_LEVEL: "silent",
+    DROVER_SANDBOX_POOL_MAX: "0",
     DROVER_SANDBOX_START_TIMEOUT_MS: "1500",
   });
 });
@@ -275,6 +276,15 @@ describe("a start that fails", () => {
     await noneLeft();
   });
 
+  test("an engine that hangs over a kill holds up no run: it ends with what is known", async () => {
+    const program: ProgramScript = (running) => running.stdout(text("up"));
+    daemon.play({ program, answer: on("POST /containers/:id/kill", "hang") });
+    const { execution, stdout } = await run({ limits: { wallMs: 200 } });
+    expect(execution).toMatchObject({ verdict: Verdict.TIMEOUT_WALL, killedBy: "timeout" });
+    expect(stdout.toString()).toBe("up");
+    await noneLeft();
+  });
+
   test("a wait that breaks after the start is no fault either", async () => {
     daemon.play({ answer: on("POST /containers/:id/wait", "drop") });
     expect((await run()).execution.verdict).toBe(Verdict.EXITED);
@@ -292,6 +302,31 @@ test("all connections that break at once, again and again, are lost runs and a s
   await noneLeft();
   daemon.play({});
   expect((await run()).execution.verdict).toBe(Verdict.EXITED);
+});
+
+test("a clock that jumps by an hour, forth and back, ends no run before its time or after it", async () => {
+  daemon.play({
+    program: async (program) => {
+      for (const hours of [1, -1]) {
+        vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hours * 3_600_000 });
+        // Longer than a round of the reaper.
+        await new Promise((resolve) => setTimeout(resolve, 1200));
+        vi.useRealTimers();
+      }
+      program.exit({ code: 0, wall_us: 2_400_000 });
+    },
+  });
+  const { execution } = await run().finally(() => vi.useRealTimers());
+  expect(execution).toMatchObject({ verdict: Verdict.EXITED, killedBy: "" });
+  daemon.play({
+    program: async (program) => {
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 3_600_000 });
+      await program.signalled(15);
+    },
+  });
+  const late = await run({ limits: { wallMs: 300 } }).finally(() => vi.useRealTimers());
+  expect(late.execution).toMatchObject({ verdict: Verdict.TIMEOUT_WALL, killedBy: "timeout" });
+  await noneLeft();
 });
 
 test("what is past its expiry is removed; containers of strangers and of living neighbours are never touched", async () => {

@@ -1,19 +1,23 @@
 import { randomUUID } from "node:crypto";
+import { expect } from "vitest";
 import { DockerEngine } from "../src/infrastructure/docker/docker-engine.ts";
 import { execBackendContract } from "./exec-backend.contract.ts";
 
-const image = "drover/sandbox-bash:2";
+const image = "drover/sandbox-bash:4";
+const host = "unix:///var/run/docker.sock";
 
 for (const runtime of ["runc", "runsc"]) {
-  execBackendContract(`docker with ${runtime}`, async () => ({
-    backend: new DockerEngine({
-      host: "unix:///var/run/docker.sock",
-      owner: `contract-${randomUUID()}`,
-      runtime,
-      images: [image],
-    }),
-    image,
-    missingImage: "drover/absent:1",
-    [Symbol.asyncDispose]: async () => undefined,
-  }));
+  execBackendContract(`docker with ${runtime}`, async () => {
+    const owner = `contract-${randomUUID()}`;
+    const backend = new DockerEngine({ host, owner, runtime, images: [image] });
+    return {
+      backend,
+      image,
+      missingImage: "drover/absent:1",
+      async [Symbol.asyncDispose]() {
+        const left = await backend.found(AbortSignal.timeout(10_000));
+        expect(left.filter((container) => container.owner === owner)).toEqual([]);
+      },
+    };
+  });
 }

@@ -97,6 +97,8 @@ test("an image that is missing is a precondition that names the command, and the
   expect(languages.map(({ name, available }) => [name, available])).toEqual(names.map((name) => [name, false]));
 });
 
+const waits = { timeout: 30_000, interval: 100 };
+
 async function containersOf(instance: string) {
   const found = await new Docker().listContainers({ all: true, filters: { label: ["drover.service=sandbox"] } });
   return found.filter(({ Labels }) => Labels["drover.owner"]?.startsWith(`${instance}/`));
@@ -138,38 +140,51 @@ test("a service that is killed leaves no container, and its runs end as lost aft
   const clientOf = (address: string) => createClient(ExecService, transportTo(address));
   const call = () => ({ contextValues: actingAs({ tenant: "t", subject: "s", scopes: ["exec:run", "exec:read"] }) });
   const first = await start();
-  const callId = newId();
-  const running = Promise.withResolvers<string>();
-  const lost = (async () => {
-    for await (const { event } of clientOf(first.address).run({ callId, language: "bash", code: "sleep 60" }, call())) {
-      if (event.case === "started") running.resolve("");
-    }
-  })();
-  const failed = expect(lost).rejects.toMatchObject({ code: "UNAVAILABLE" });
-  await running.promise;
+  // The first two get containers that were started ahead, one gets its own.
+  const runs = [{}, {}, { memoryBytes: 64n << 20n }].map((limits) => ({ callId: newId(), limits }));
+  const failed = runs.map(async ({ callId, limits }) => {
+    const started = Promise.withResolvers<void>();
+    const lost = (async () => {
+      const request = { callId, limits, language: "bash", code: "sleep 60" };
+      for await (const { event } of clientOf(first.address).run(request, call())) {
+        if (event.case === "started") started.resolve();
+      }
+    })();
+    const end = expect(lost).rejects.toMatchObject({ code: "UNAVAILABLE" });
+    await started.promise;
+    return { end };
+  });
+  const ends = await Promise.all(failed);
   const workspaces = createClient(WorkspaceService, transportTo(first.address));
   const workspaceId = (await workspaces.createWorkspace({}, call())).workspace?.id ?? "";
   const command = { callId: newId(), taskId: newId(), workspaceId, command: "sleep 60", background: true };
   await clientOf(first.address).start(command, call());
   const dead = (await containersOf(instance)).map(({ Id }) => Id);
-  expect(dead.length).toBeGreaterThanOrEqual(2);
+  expect(dead.length).toBeGreaterThanOrEqual(4);
+  const docker = new Docker();
+  const owner = { "drover.service": "sandbox", "drover.owner": `${instance}-other/1`, "drover.run": newId() };
+  const stranger = await docker.createContainer({
+    Image: "drover/base:trixie",
+    Cmd: ["true"],
+    Labels: { ...owner, "drover.expires": `${Date.now() + 3_600_000}` },
+    HostConfig: { NetworkMode: "none" },
+  });
+  stack.defer(() => stranger.remove({ force: true }));
   first.child.kill("SIGKILL");
-  await failed;
+  await Promise.all(ends.map(({ end }) => end));
   const second = await start();
   const client = clientOf(second.address);
-  const execution = await vi.waitFor(
-    async () => {
-      const found = (await client.getExecution({ key: { case: "callId", value: callId } }, call())).execution;
-      expect(found?.verdict).toBe(Verdict.INFRA_LOST);
-      return found;
-    },
-    { timeout: 10_000, interval: 100 },
-  );
-  expect(execution?.message).toContain("restarted");
+  for (const { callId } of runs) {
+    await vi.waitFor(async () => {
+      const { execution } = await client.getExecution({ key: { case: "callId", value: callId } }, call());
+      expect(execution).toMatchObject({ verdict: Verdict.INFRA_LOST, message: expect.stringContaining("restarted") });
+    }, waits);
+  }
   const again = await client.start(command, call());
   expect(again).toMatchObject({ existing: true, execution: { verdict: Verdict.INFRA_LOST } });
   const left = async () => (await containersOf(instance)).filter(({ Id }) => dead.includes(Id));
-  await vi.waitFor(async () => expect(await left()).toEqual([]), { timeout: 10_000, interval: 200 });
+  await vi.waitFor(async () => expect(await left()).toEqual([]), waits);
+  await expect(stranger.inspect()).resolves.toMatchObject({ Id: stranger.id });
   second.child.kill("SIGTERM");
   await once(second.child, "exit");
   expect(await containersOf(instance)).toEqual([]);

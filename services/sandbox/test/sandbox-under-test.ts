@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "@connectrpc/connect";
 import { type Bus, createInProcessBus } from "@drover/bus";
@@ -11,6 +12,8 @@ import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKey
 import type { RunningService } from "@drover/runtime";
 import { freshDatabase } from "@drover/testkit";
 import Docker from "dockerode";
+import { expect } from "vitest";
+import { openStores } from "../src/infrastructure/store/open-stores.ts";
 import { startSandbox } from "../src/wiring.ts";
 
 /** What a test says of a run; the rest has defaults. */
@@ -56,14 +59,33 @@ export interface SandboxUnderTest extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
   as(tenant: string): { contextValues: ReturnType<typeof actingAs> };
   run(language: string, code: string, options?: RunOptions): Promise<RunSeen>;
-  /** Containers of this service on the host, running or not. */
-  containers(): Promise<string[]>;
+  /** Containers of this service on the host, running or not, that a run got; `all` counts those that wait for one too. */
+  containers(which?: "all"): Promise<string[]>;
+  /** Records that a run got this container. */
+  bind(executionId: string, containerId: string): Promise<void>;
+  /** Run labels of all containers that the service ever made, its self-test's left out. */
+  runsOfMadeContainers(): Promise<string[]>;
 }
 
 const scopes = ["exec:run", "exec:read", "privacy:write"];
 
+let runtime: Record<string, string> = {};
+
+/** From here on services of this test file run programs on gVisor; see `on-gvisor/`. */
+export function useGvisor(): void {
+  runtime = { DROVER_SANDBOX_RUNTIME: "runsc", DROVER_SANDBOX_ISOLATION: "gvisor" };
+}
+
+/** Whether {@link useGvisor} was called: where the two runtimes really differ, a test says by how much and why. */
+export function onGvisor(): boolean {
+  return runtime.DROVER_SANDBOX_RUNTIME !== undefined;
+}
+
 /** Starts the service as its main does, on a database of its own and free ports. */
-export async function startUnderTest(extra: Record<string, string> = {}): Promise<SandboxUnderTest> {
+export async function startUnderTest(
+  extra: Record<string, string> = {},
+  maxMessageBytes = 4 << 20,
+): Promise<SandboxUnderTest> {
   await using stack = new AsyncDisposableStack();
   const directory = fileURLToPath(new URL("../migrations", import.meta.url));
   const database = stack.use(await freshDatabase({ service: "sandbox", directory }));
@@ -76,19 +98,34 @@ export async function startUnderTest(extra: Record<string, string> = {}): Promis
     DROVER_LOG_LEVEL: "warn",
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_SHUTDOWN_GRACE_MS: "4000",
+    DROVER_MAX_MESSAGE_BYTES: `${maxMessageBytes}`,
     DROVER_SANDBOX_REAP_MS: "1000",
-    DROVER_SANDBOX_POOL_MAX: "0",
+    DROVER_SANDBOX_POOL_MAX: "2",
     DROVER_SANDBOX_INSTANCE: `test-${randomUUID()}`,
+    ...runtime,
     ...extra,
   };
+  const since = Math.floor(Date.now() / 1000);
   const service = stack.use(await startSandbox(environment, { bus }));
+  const observer = { name: "observer", owner: "observer/1" };
+  const { database: records } = stack.use(await openStores({ url: database.url, poolMax: 1 }, observer, 1));
   const minter = await createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
-  const transport = stack.use(createRpcTransport({ addresses: service.address, audience: "sandbox", minter }));
+  const transport = stack.use(
+    createRpcTransport({ addresses: service.address, audience: "sandbox", minter, limits: { maxMessageBytes } }),
+  );
   const exec = createClient(ExecService, transport);
   const tenant = `t-${randomUUID().slice(0, 8)}`;
   const docker = new Docker();
   const as = (name: string) => ({ contextValues: actingAs({ tenant: name, subject: "tester", scopes }) });
   const parts = stack.move();
+  /** Those that were started ahead and given to no run. */
+  const waiting = async (ids: string[]) => {
+    const given = await records.withSystem("strays", async (tx) => {
+      const rows = tx.selectFrom("execution").select("container_id").where("container_id", "in", ids);
+      return new Set((await rows.execute()).map(({ container_id }) => container_id));
+    });
+    return new Set(ids.filter((id) => !given.has(id)));
+  };
   return {
     exec,
     workspaces: createClient(WorkspaceService, transport),
@@ -99,17 +136,42 @@ export async function startUnderTest(extra: Record<string, string> = {}): Promis
     service,
     environment,
     as,
-    run: (language, code, options = {}) =>
-      collectRun(exec, { language, code, ...options }, as(options.tenant ?? tenant)),
-    async containers() {
+    async run(language, code, options = {}) {
+      const seen = await collectRun(exec, { language, code, ...options }, as(options.tenant ?? tenant));
+      if (onGvisor()) expect(seen.execution.runtime).toBe("runsc");
+      return seen;
+    },
+    async containers(which) {
       const label = [`drover.service=sandbox`];
       const found = await docker.listContainers({ all: true, filters: { label } });
-      return found
-        .filter(({ Labels }) => Labels["drover.owner"]?.startsWith(environment.DROVER_SANDBOX_INSTANCE))
-        .map(({ Id }) => Id);
+      const own = found.filter(({ Labels }) => Labels["drover.owner"]?.startsWith(environment.DROVER_SANDBOX_INSTANCE));
+      const ids = own.map(({ Id }) => Id);
+      const ahead = own.filter(({ Labels }) => Labels["drover.run"]?.startsWith("warm-")).map(({ Id }) => Id);
+      if (which === "all" || ahead.length === 0 || parts.disposed) return ids;
+      const unused = await waiting(ahead);
+      return ids.filter((id) => !unused.has(id));
+    },
+    async bind(executionId, containerId) {
+      await records.withSystem("strays", async (tx) => {
+        await tx.updateTable("execution").set({ container_id: containerId }).where("id", "=", executionId).execute();
+      });
+    },
+    async runsOfMadeContainers() {
+      const filters = { event: ["create"], label: ["drover.service=sandbox"] };
+      const until = Math.ceil(Date.now() / 1000);
+      const events = await docker.getEvents({ since, until, filters: JSON.stringify(filters) });
+      const labels = (await text(events)).split("\n").flatMap((line) => (line === "" ? [] : [labelsOf(line)]));
+      return labels
+        .filter((found) => found["drover.owner"]?.startsWith(environment.DROVER_SANDBOX_INSTANCE))
+        .filter((found) => found["drover.tenant"] !== "" || found["drover.run"]?.startsWith("warm-"))
+        .map((found) => found["drover.run"] ?? "");
     },
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };
+}
+
+function labelsOf(event: string): Record<string, string | undefined> {
+  return JSON.parse(event).Actor.Attributes;
 }
 
 async function collectRun(

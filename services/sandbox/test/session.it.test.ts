@@ -204,7 +204,14 @@ test("the cancel of a task ends its session; an idle one ends by itself, and a n
   sandbox.bus.publish(subjects.cancel(sandbox.tenant, cancelled), new Uint8Array());
   const { execution } = await read(id, { untilEnded: true, wait: seconds(20) });
   expect(execution).toMatchObject({ verdict: Verdict.CANCELLED });
+  const busy = await start(newId(), await newWorkspace(), "echo up; read x; echo $x", { background: true });
   await shell(idle, workspaceId, "echo kept >file");
-  await vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 15_000, interval: 200 });
+  await vi.waitFor(async () => expect(await sandbox.containers()).toHaveLength(1), { timeout: 15_000, interval: 200 });
   expect((await shell(idle, workspaceId, "cat file")).out).toBe("kept\n");
+  // A command that nobody asked about for longer than that runs on, and its output is there.
+  expect(await read(busy)).toMatchObject({ out: "up\n", execution: { state: ExecutionState.RUNNING } });
+  await sandbox.exec.writeInput({ executionId: busy, data: Buffer.from("on\n") }, as());
+  expect((await read(busy, { untilEnded: true, wait: seconds(20) })).out).toBe("up\non\n");
+  await vi.waitFor(async () => expect(await sandbox.containers()).toEqual([]), { timeout: 15_000, interval: 200 });
+  expect((await read(busy, { stdoutOffset: 3n })).out).toBe("on\n");
 });

@@ -101,10 +101,12 @@ test("a killed run changes nothing", async () => {
 
 test("over its limits a change set is refused as a whole", async () => {
   const workspaceId = await workspaceWith(file("one", "1"));
-  const many = Array.from({ length: 9 }, (_, i) => file(`f${i}`, "x"));
+  const many = Array.from({ length: 8 }, (_, i) => file(`f${i}`, "x"));
   await expect(sandbox.workspaces.putFiles({ workspaceId, files: many }, as())).rejects.toMatchObject({
     code: "RESOURCE_EXHAUSTED",
   });
+  const tooMany = sandbox.workspaces.putFiles({ workspaceId, files: [...many, file("more", "x")] }, as());
+  await expect(tooMany).rejects.toMatchObject({ code: "INVALID_ARGUMENT", violations: [{ field: "files" }] });
   const { execution } = await sandbox.run("bash", "for i in 1 2 3 4 5 6 7 8; do echo x >g$i; done", { workspaceId });
   expect(execution).toMatchObject({ verdict: Verdict.EXITED, workspaceVersionAfter: 0n });
   expect(execution.changes.some(({ skippedReason }) => skippedReason.includes("allowed are 8 files"))).toBe(true);

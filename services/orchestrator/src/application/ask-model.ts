@@ -29,7 +29,7 @@ import type { ToolBox } from "./tool-ports.ts";
 export interface AskParts {
   readonly model: ModelGateway;
   readonly memory: ConversationMemory;
-  readonly signals: TaskSignals;
+  readonly signals: Pick<TaskSignals, "delta">;
   readonly tracer: Tracer;
   readonly tools: ToolBox;
   readonly clock: Clock;

@@ -9,7 +9,7 @@ const claim = { tenant: "acme", taskId: "t", epoch: 1 };
 
 function start(renew: TaskStore["renew"], ttlMs = 30, clock = systemClock) {
   const control = new RunControl();
-  const lease = keepLease({ store: { renew } as unknown as TaskStore, clock, ttlMs }, claim, control);
+  const lease = keepLease({ store: { renew }, clock, ttlMs }, claim, control);
   return { control, lease };
 }
 

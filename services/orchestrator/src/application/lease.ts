@@ -14,7 +14,7 @@ export interface Lease extends AsyncDisposable {
  * that a renewal finds is passed on, and so is the time that the task has used.
  */
 export function keepLease(
-  parts: { readonly store: TaskStore; readonly clock: Clock; readonly ttlMs: number },
+  parts: { readonly store: Pick<TaskStore, "renew">; readonly clock: Clock; readonly ttlMs: number },
   claim: Claim,
   control: RunControl,
 ): Lease {

@@ -5,7 +5,7 @@ import type { TaskState } from "../domain/task-state.ts";
 import type { TaskStore } from "./ports.ts";
 
 /** A task as it is now. NOT_FOUND also for one of another tenant. */
-export async function getTask(store: TaskStore, tenant: string, taskId: string): Promise<Task> {
+export async function getTask(store: Pick<TaskStore, "get">, tenant: string, taskId: string): Promise<Task> {
   checkTaskId(taskId);
   const task = await store.get(tenant, taskId);
   if (task === undefined) throw notFound("task", taskId);

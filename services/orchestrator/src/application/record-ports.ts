@@ -2,7 +2,7 @@ import type { AgentBudgets } from "../domain/agent.ts";
 import type { CallRecord, StepRecord, TransitionRecord } from "../domain/task-records.ts";
 
 /** Somebody's wish to go on with a task that has ended. */
-export interface ResumeWish {
+interface ResumeWish {
   readonly actor: string;
   /** 0 is any. */
   readonly expectedVersion: number;

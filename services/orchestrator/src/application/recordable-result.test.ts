@@ -1,4 +1,4 @@
-import { type Attributes, attr, type Span, type SpanEnd } from "@drover/tracing";
+import { type Attributes, attr, noopTracer, type SpanEnd } from "@drover/tracing";
 import { expect, test } from "vitest";
 import { toolFailure } from "../domain/tool-result.ts";
 import { recordableResult } from "./recordable-result.ts";
@@ -13,13 +13,9 @@ const parts = {
 
 async function endedWith(result: ReturnType<typeof toolFailure>): Promise<SpanEnd & { attributes: Attributes }> {
   const ends: (SpanEnd & { attributes: Attributes })[] = [];
-  const span = { event: () => {}, payload: () => {}, end: (end: SpanEnd) => ends.push({ attributes: {}, ...end }) };
-  await recordableResult(
-    parts,
-    {} as TaskSession,
-    { callId: "c", span: span as unknown as Span, durationMs: 1 },
-    result,
-  );
+  const silent = noopTracer.start({ tenant: "acme", name: "glob", kind: "tool" });
+  const span = { ...silent, end: (end: SpanEnd = {}) => void ends.push({ attributes: {}, ...end }) };
+  await recordableResult(parts, {} as TaskSession, { callId: "c", span, durationMs: 1 }, result);
   const [end] = ends;
   if (end === undefined) throw new Error("The span was not ended.");
   return end;

@@ -8,7 +8,7 @@ import { breakLoop } from "./break-loop.ts";
 import { budgetNotice } from "./budget-notice.ts";
 import type { VerifyParts } from "./checked.ts";
 import { cancelTask, type EndParts, failTask, sayFarewell, settleCalls, succeedTask } from "./end-task.ts";
-import type { Claim } from "./ports.ts";
+import type { Claim, TaskSignals, TaskStore } from "./ports.ts";
 import { type RecordParts, recordTurn } from "./record-turn.ts";
 import { type CallParts, runCalls } from "./run-calls.ts";
 import type { RunControl } from "./run-control.ts";
@@ -21,6 +21,8 @@ const releaseMs = 5_000;
 
 /** What working on a task needs. */
 export interface RunParts extends SessionParts, AskParts, RecordParts, CallParts, EndParts, VerifyParts {
+  readonly store: Pick<TaskStore, "load" | "get" | "commit">;
+  readonly signals: Pick<TaskSignals, "committed" | "delta">;
   readonly onFault: (fault: unknown, what: string) => void;
 }
 

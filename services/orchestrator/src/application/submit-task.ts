@@ -15,7 +15,7 @@ export interface Requester {
 }
 
 /** Values for what a submission leaves open. */
-export interface SubmissionDefaults {
+interface SubmissionDefaults {
   readonly model: string;
   readonly maxRounds: number;
   readonly collection: string;

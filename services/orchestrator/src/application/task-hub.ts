@@ -126,8 +126,8 @@ export class TaskHub {
 
 /** What hubs need. */
 export interface HubParts {
-  readonly store: TaskStore;
-  readonly signals: TaskSignals;
+  readonly store: Pick<TaskStore, "events">;
+  readonly signals: Pick<TaskSignals, "follow">;
   readonly clock: Clock;
   /** Safety net for lost hints. */
   readonly pollMs: number;

@@ -10,8 +10,8 @@ import type { RunControl } from "./run-control.ts";
 
 /** What a session needs. */
 export interface SessionParts {
-  readonly store: TaskStore;
-  readonly signals: TaskSignals;
+  readonly store: Pick<TaskStore, "commit">;
+  readonly signals: Pick<TaskSignals, "committed">;
   readonly tracer: Tracer;
 }
 

@@ -1,7 +1,8 @@
 import { systemClock } from "@drover/kernel";
 import { expect, test, vi } from "vitest";
+import type { Task } from "../domain/task.ts";
 import type { TaskEvent, TaskEventBody } from "../domain/task-event.ts";
-import type { Delta, TaskSignals, TaskStore } from "./ports.ts";
+import type { Delta, TaskSignals } from "./ports.ts";
 import { TaskHubs } from "./task-hub.ts";
 import { type WatchMessage, watchTask } from "./watch-task.ts";
 
@@ -20,17 +21,18 @@ function setUp(pollMs = 60_000) {
     log.filter(({ sequence }) => sequence > after && sequence >= kept.first).slice(0, limit),
   );
   const kept = { first: 1 };
+  // Of a task a watch looks at no more.
   const get = async () => {
     const state = log.at(-1)?.body.type === "task_completed" ? "FAILED" : "RUNNING";
-    return { tenant: "acme", id: taskId, state, lastSequence: log.length, firstSequence: kept.first };
+    return { id: taskId, state, lastSequence: log.length, firstSequence: kept.first } as Task;
   };
-  const store = { events, get } as unknown as TaskStore;
+  const store = { events, get };
   const signals = {
     follow: (_tenant: string, _id: string, listener: Listener) => {
       listeners.add(listener);
       return { [Symbol.dispose]: () => void listeners.delete(listener) };
     },
-  } as unknown as TaskSignals;
+  };
   const hubs = new TaskHubs({ store, signals, clock: systemClock, pollMs, onFault: () => undefined });
   const parts = { store, hubs, clock: systemClock, heartbeatMs: 60_000 };
   const watch = (includeDeltas = false, signal = new AbortController().signal, afterSequence = 0) =>

@@ -17,7 +17,7 @@ export type WatchMessage =
 
 /** What a watch needs. */
 export interface WatchParts {
-  readonly store: TaskStore;
+  readonly store: Pick<TaskStore, "get">;
   readonly hubs: TaskHubs;
   readonly clock: Clock;
   readonly heartbeatMs: number;

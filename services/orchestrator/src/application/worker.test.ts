@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "@drover/kernel";
 import { fakeClock } from "@drover/testkit";
 import { expect, test, vi } from "vitest";
-import type { Claim, TaskStore } from "./ports.ts";
+import type { Claim } from "./ports.ts";
 import type { RunControl } from "./run-control.ts";
 import { startWorker, type WorkerParts } from "./worker.ts";
 
@@ -13,9 +13,9 @@ function setUp(run: WorkerParts["run"], queue: Claim[], clock: Clock = systemClo
   const store = {
     claim,
     reclaim: vi.fn(async () => 0),
-    renew: async () => ({ cancelRequested: false }),
+    renew: async () => ({ cancelRequested: false, wallMsUsed: 0 }),
     release: async (given: Claim) => void released.push(given),
-  } as unknown as TaskStore;
+  };
   const faults: unknown[] = [];
   const worker = startWorker({ store, clock, run, onFault: (fault) => faults.push(fault) }, options);
   return { worker, claim, released, faults };

@@ -22,7 +22,7 @@ export interface WorkerOptions {
 
 /** What a worker needs. `run` works on one claimed task and returns when it has ended or must be given back. */
 export interface WorkerParts {
-  readonly store: TaskStore;
+  readonly store: Pick<TaskStore, "claim" | "reclaim" | "renew" | "release">;
   readonly clock: Clock;
   readonly run: (claim: Claim, control: RunControl) => Promise<"ended" | "give_back">;
   readonly onFault: (fault: unknown, what: string) => void;

@@ -13,7 +13,7 @@ export interface Operation {
 }
 
 /** Something that a tool did in the world. */
-export interface Effect {
+interface Effect {
   readonly callId: string;
   /** What is done; it must be done once at most, whatever the ids of the calls are. */
   readonly key: string;

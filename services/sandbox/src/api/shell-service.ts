@@ -21,10 +21,10 @@ type Handlers = Pick<ServiceImpl<typeof ExecService>, "start" | "read" | "writeI
 export function shellService({ commands, output }: ShellParts): Handlers {
   return {
     async start(message, context) {
-      const { callId, taskId, workspaceId, command, environment, background } = message;
+      const { callId, taskId, workspaceId, command, environment, background, allowedCommands } = message;
       const caller = { tenant: callerOf(context).tenant, trace: traceOf(context) };
       const timeoutMs = milliseconds(message.timeout);
-      const request = { callId, taskId, workspaceId, command, environment, timeoutMs, background };
+      const request = { callId, taskId, workspaceId, command, environment, timeoutMs, background, allowedCommands };
       const { execution, existing } = await commands.start(caller, request);
       return { execution: executionMessage(execution), existing };
     },

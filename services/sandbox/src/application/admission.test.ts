@@ -16,7 +16,7 @@ function under(changed: Partial<AdmissionLimits> = {}) {
     void place.turn(ever).then(() => turns.push(name));
     return place;
   };
-  return { clock, claim, turns };
+  return { admission, clock, claim, turns };
 }
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
@@ -87,6 +87,24 @@ test("a wait that is aborted gives its place to nobody until it leaves", async (
   second.leave();
   first.leave();
   await expect(third.turn(ever)).resolves.toBeUndefined();
+});
+
+test("a session holds memory and no slot, gives way to a run that waits for memory, and gives back once", async () => {
+  const { admission, claim, turns } = under({ slots: 1 });
+  const giveBack = admission.hold(60);
+  expect(admission.hold(50)).toBeUndefined();
+  let asked = 0;
+  admission.onShort = () => asked++;
+  claim("a1", { memoryBytes: 50 });
+  expect([asked, admission.short]).toEqual([1, true]);
+  expect(admission.hold(10)).toBeUndefined();
+  giveBack?.();
+  giveBack?.();
+  await settled();
+  expect(turns).toEqual(["a1"]);
+  expect(admission.short).toBe(false);
+  expect(admission.hold(51)).toBeUndefined();
+  expect(admission.hold(50)).toBeDefined();
 });
 
 test("whatever comes and leaves: never over slots or memory, and at the end everybody had a turn", async () => {

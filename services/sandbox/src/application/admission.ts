@@ -50,6 +50,8 @@ export class Admission {
   #memory = 0;
   #waiting = 0;
   #meanMs = 1000;
+  /** Called when the next run waits for memory alone; whoever can give some back does. */
+  onShort: () => void = () => undefined;
 
   constructor(limits: AdmissionLimits, clock: Clock) {
     this.#limits = limits;
@@ -85,6 +87,29 @@ export class Admission {
         else this.#end(memoryBytes, this.#clock.monotonicMs() - beganMs);
         this.#next();
       },
+    };
+  }
+
+  /** Whether the next run waits for memory alone. */
+  get short(): boolean {
+    const [head] = this.#queues.values();
+    const next = head?.[0];
+    return next !== undefined && this.#running < this.#limits.slots && !this.#fits(next.memoryBytes);
+  }
+
+  /**
+   * Takes memory without a slot, for a session: at once and until what is given back is called, once or more often.
+   * Undefined where it is not there, or where a run waits for memory, which comes first.
+   */
+  hold(memoryBytes: number): (() => void) | undefined {
+    if (this.short || this.#memory + memoryBytes > this.#limits.memoryBytes) return undefined;
+    this.#memory += memoryBytes;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#memory -= memoryBytes;
+      this.#next();
     };
   }
 
@@ -127,6 +152,7 @@ export class Admission {
     this.#queues.set(tenant, mine);
     mine.push(entry);
     this.#waiting++;
+    if (this.short) this.onShort();
   }
 
   #forget(tenant: string, entry: Waiting): void {
@@ -142,7 +168,11 @@ export class Admission {
       if (head === undefined) return;
       const [tenant, mine] = head;
       const [entry] = mine;
-      if (entry === undefined || !this.#fits(entry.memoryBytes)) return;
+      if (entry === undefined) return;
+      if (!this.#fits(entry.memoryBytes)) {
+        if (this.short) this.onShort();
+        return;
+      }
       this.#forget(tenant, entry);
       // A tenant that goes on waiting goes to the end of the line.
       if (this.#queues.delete(tenant)) this.#queues.set(tenant, mine);

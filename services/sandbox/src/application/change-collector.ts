@@ -2,6 +2,7 @@ import { type Clock, DroverError } from "@drover/kernel";
 import { type Change, type ChangeOutcome, pathOf } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
 import { pathFault } from "../domain/workspace-path.ts";
+import { patiently } from "./patiently.ts";
 import type {
   CollectedChange,
   Commit,
@@ -11,9 +12,6 @@ import type {
   WorkspaceLimits,
   WorkspaceStore,
 } from "./ports.ts";
-
-/** A database that is away for a moment must not cost a run its files. */
-const attempts = 6;
 
 /** What a run's changes came to; version 0 where nothing was committed. */
 export interface Collected {
@@ -57,7 +55,7 @@ export class ChangeCollector {
       await this.collect(execution.tenant, container, signal, changes, skipped);
       if (signal.aborted) return undefined;
       if (changes.length === 0) return { workspaceVersionAfter: 0, changes: skipped };
-      const commit = await this.#patiently(() =>
+      const commit = await patiently(this.#clock, () =>
         this.#workspaces.commit(execution.tenant, execution.workspaceId, changes, {
           since: execution.workspaceVersionBefore,
           exact: false,
@@ -98,19 +96,8 @@ export class ChangeCollector {
 
   /** What the commit came to whose answer was lost on its way. */
   async #recorded(execution: Execution): Promise<Collected> {
-    const found = await this.#patiently(() => this.#executions.find(execution.tenant, { id: execution.id }));
+    const found = await patiently(this.#clock, () => this.#executions.find(execution.tenant, { id: execution.id }));
     return found?.result ?? { workspaceVersionAfter: 0, changes: [] };
-  }
-
-  async #patiently<T>(work: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await work();
-      } catch (error) {
-        if (attempt === attempts || DroverError.from(error).code !== "UNAVAILABLE") throw error;
-        await this.#clock.sleep(100 * 2 ** attempt);
-      }
-    }
   }
 
   #tooLarge(found: CollectedChange): string | undefined {
@@ -121,7 +108,7 @@ export class ChangeCollector {
   async #kept(tenant: string, found: Exclude<CollectedChange, { kind: "skip" }>): Promise<Change> {
     if (found.kind === "delete") return found;
     const { path, content, executable } = found;
-    const sha256 = await this.#patiently(() => this.#workspaces.keep(tenant, content));
+    const sha256 = await patiently(this.#clock, () => this.#workspaces.keep(tenant, content));
     return { kind: "put", file: { path, sha256, size: content.length, executable } };
   }
 }

@@ -1,6 +1,13 @@
 import { type Clock, DroverError, newId } from "@drover/kernel";
 import type { Capability } from "../domain/capability.ts";
-import { type IsolationLevel, memoryProgram, probeLimits, probeProgram, shortOf } from "../domain/isolation.ts";
+import {
+  forkProgram,
+  type IsolationLevel,
+  memoryProgram,
+  probeLimits,
+  probeProgram,
+  shortOf,
+} from "../domain/isolation.ts";
 import type { Limits } from "../domain/limits.ts";
 import type { Container, ContainerRequest, EngineHealth, ExecBackend, FoundContainer, Log } from "./ports.ts";
 
@@ -20,6 +27,13 @@ export interface GuardParts {
 const probeTimeoutMs = 60_000;
 /** So long a failed self-test speaks for the next callers as well. */
 const failureHoldsMs = 15_000;
+const adviceByLevel = {
+  none: "",
+  hardened: "",
+  userns:
+    'For userns the Docker daemon needs "userns-remap": "default" in /etc/docker/daemon.json and a restart; its images are then kept apart, so run `make images` again.',
+  gvisor: "Is DROVER_SANDBOX_RUNTIME a gVisor runtime, e.g. runsc?",
+} satisfies Record<IsolationLevel, string>;
 const environment = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/tmp" };
 
 /**
@@ -117,9 +131,11 @@ export class GuardedBackend implements ExecBackend, AsyncDisposable {
     const request = { runId: newId(), taskId: "", tenant: "", image, limits, lifetimeMs: 2 * probeTimeoutMs };
     const container = await backend.start(request, signal);
     try {
-      const { output } = await runShell(container, probeProgram);
+      const processesElsewhere = !backend.capabilities.has("process-limit");
+      const { output } = await runShell(container, processesElsewhere ? probeProgram : probeProgram + forkProgram);
       const memoryHeld = await holdsMemory(container);
-      this.#missing = shortOf(level, { output, memoryHeld });
+      const processOneShared = !backend.capabilities.has("process-one-apart");
+      this.#missing = shortOf(level, { output, memoryHeld, processesElsewhere, processOneShared });
     } finally {
       await container[Symbol.asyncDispose]();
     }
@@ -158,6 +174,6 @@ async function runShell(container: Container, program: string): Promise<{ output
 }
 
 function adviceFor(level: IsolationLevel): string {
-  const runtime = level === "gvisor" ? " Is DROVER_SANDBOX_RUNTIME a gVisor runtime, e.g. runsc?" : "";
-  return `Mend the engine, or choose another DROVER_SANDBOX_ISOLATION if its risk is yours to take.${runtime}`;
+  const advice = "Mend the engine, or choose another DROVER_SANDBOX_ISOLATION if its risk is yours to take.";
+  return `${advice} ${adviceByLevel[level]}`.trim();
 }

@@ -29,6 +29,8 @@ export class LiveRun {
   readonly execution: Execution;
   /** Absent before the program runs. */
   view: RunView | undefined;
+  /** When the program began; the record says so a moment later. */
+  startedAt: Date | undefined;
   readonly #log: RunEvent[] = [];
   readonly #wake = new Set<() => void>();
   readonly #cancel = new AbortController();
@@ -65,7 +67,8 @@ export class LiveRun {
       merged.set(data, last.data.length);
       this.#log[this.#log.length - 1] = { ...last, data: merged };
     } else {
-      this.#push({ kind: "data", stream, offset, data: data.slice() });
+      // Not `slice`: that of a Buffer shares its bytes.
+      this.#push({ kind: "data", stream, offset, data: new Uint8Array(data) });
     }
   }
 

@@ -24,7 +24,7 @@ const longestRoundMs = 5000;
 
 /** Puts the use cases of ExecService together and begins to look for idle sessions. */
 export function openExec(setup: ExecSetup): OpenExec {
-  const executions = new Executions(setup.executions);
+  const executions = new Executions(setup.executions, setup.live);
   const sessions = new Sessions(setup);
   const commands = new ShellCommands(setup, sessions);
   const stop = new AbortController();

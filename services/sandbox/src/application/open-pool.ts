@@ -1,4 +1,5 @@
 import { type Clock, DroverError } from "@drover/kernel";
+import { limitsInForce } from "../domain/capability.ts";
 import type { LimitPolicy } from "../domain/limits.ts";
 import type { ExecBackend, Log, PoolMetrics } from "./ports.ts";
 import { lifetimeMarginMs } from "./run-driver.ts";
@@ -37,7 +38,8 @@ export function openPool(config: PoolConfig, engine: ExecBackend, parts: PoolSur
     metrics,
     sizes: sizesOf(config, parts.images),
     times: { idleMs: config.DROVER_SANDBOX_POOL_IDLE_MS, maxAgeMs },
-    defaults: policy.defaults,
+    // As runs have them: a limit that the engine cannot keep is none.
+    defaults: limitsInForce(policy.defaults, engine.capabilities),
     lifetimeMs: policy.caps.compileMs + policy.caps.wallMs + lifetimeMarginMs,
   });
 }

@@ -37,7 +37,7 @@ export interface ProgramRequest {
   /** CPU time of all its processes together, after which process 1 kills them; absent for no end. */
   readonly cpuTimeMs?: number;
   onStarted(): void;
-  /** Called for every piece of output in order; must not wait. */
+  /** Called for every piece of output in order; must not wait, and must copy what it keeps. */
   onOutput(stream: OutputStream, bytes: Uint8Array): void;
 }
 
@@ -96,7 +96,7 @@ export interface Container extends AsyncDisposable {
 }
 
 /** A command as {@link ProgramRequest}; its input comes later. */
-export type CommandRequest = Omit<ProgramRequest, "stdin" | "phase" | "cpuTimeMs">;
+export type CommandRequest = Omit<ProgramRequest, "stdin" | "phase">;
 
 /** A command that runs beside others in one container. */
 export interface RunningCommand {
@@ -177,6 +177,8 @@ export interface ExecutionStore {
   /** Takes an acceptance back: nothing ran and the same call may come again. */
   withdraw(tenant: string, id: string): Promise<void>;
   started(tenant: string, id: string, at: Date): Promise<void>;
+  /** Records which container it runs in, also after this process. */
+  gotContainer(tenant: string, id: string, containerId: string): Promise<void>;
   /** Records the end. An execution that has ended keeps its first result. */
   finish(execution: Execution): Promise<void>;
   find(tenant: string, key: { readonly id: string } | { readonly callId: string }): Promise<Execution | undefined>;
@@ -195,8 +197,8 @@ export interface Ledger {
   renew(): Promise<void>;
   /** Ends the executions of dead instances as lost; gives their number. */
   loseOrphans(): Promise<number>;
-  /** Of these runs, those that are recorded here and not running any more. */
-  over(runIds: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Ids of those containers whose run, by their label or by its record, is recorded here and not running any more. */
+  over(containers: readonly FoundContainer[]): Promise<ReadonlySet<string>>;
   /** Removes what is older than the retention: executions, cancels, contents that no file names. */
   expire(): Promise<void>;
 }
@@ -234,6 +236,11 @@ export interface CommitOptions {
    * was recorded before.
    */
   readonly ends?: (commit: Commit) => Execution;
+  /**
+   * Id of an execution that must still be running: ABORTED (reason RUN_OVER), with nothing written,
+   * where its end was recorded before, so that a session called lost changes nothing any more.
+   */
+  readonly under?: string;
 }
 
 /** What a commit came to. */

@@ -53,7 +53,7 @@ export class Reaper {
   async #removeStrays(signal: AbortSignal): Promise<void> {
     const found = (await this.#engine.found(signal)).filter(({ runId }) => !this.#live.has(runId));
     if (found.length === 0) return;
-    const over = await this.#ledger.over(found.map(({ runId }) => runId));
+    const over = await this.#ledger.over(found);
     const now = this.#clock.now();
     for (const container of found) {
       if (isStray(container, over, now)) await this.#remove(container);
@@ -77,7 +77,7 @@ export class Reaper {
 }
 
 function isStray(container: FoundContainer, over: ReadonlySet<string>, now: Date): boolean {
-  return container.expiresAt <= now || over.has(container.runId);
+  return container.expiresAt <= now || over.has(container.id);
 }
 
 /** At the service's end an interrupted step is no failure. */

@@ -47,6 +47,8 @@ export interface DriverParts {
   readonly settings: RunSettings;
   /** Records that the program began; must not reject. */
   readonly onStarted: (execution: Execution, at: Date) => void;
+  /** Records which container the run got; must not reject. */
+  readonly onContainer?: (execution: Execution, containerId: string) => Promise<void>;
 }
 
 /** Milliseconds beyond its limits that a run may need for its files, its start and its changes. */
@@ -161,7 +163,9 @@ async function startContainer(
   try {
     const begun = await phases.measure("start", () => parts.engine.start(request, signal));
     container = begun;
+    const bound = parts.onContainer?.(execution, begun.id);
     await phases.measure("inject", () => putFiles(parts, plan, begun, signal));
+    await bound;
     starting.end();
     return container;
   } catch (error) {
@@ -195,7 +199,7 @@ async function runProgram(
   const { span, started, phases } = notes;
   const onStarted = () => {
     if (started.at !== undefined) return;
-    started.at = parts.clock.now();
+    started.at = run.startedAt = parts.clock.now();
     parts.onStarted(plan.execution, started.at);
   };
   const place = { run, plan, container, span, onStarted };

@@ -1,7 +1,7 @@
 import { DroverError } from "@drover/kernel";
 import { attr, type Span } from "@drover/tracing";
 import type { PhaseResult } from "../domain/execution.ts";
-import { commandLine, type Folders, programFileName, sourcesOf } from "../domain/language.ts";
+import { commandLine, environmentOf, type Folders, programFileName, sizesOf, sourcesOf } from "../domain/language.ts";
 import type { Limits } from "../domain/limits.ts";
 import { outcomeOf, type Phase, type RunFacts } from "../domain/verdict.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -36,7 +36,11 @@ export function programPath({ language, files, request }: RunPlan): string {
 }
 
 /** Runs one phase to its end. Never rejects for what the program or the container does. */
-export async function runPhase(parts: DriverParts, place: PhasePlace, phase: Phase): Promise<PhaseEnd> {
+export async function runPhase(
+  parts: Pick<DriverParts, "tracer" | "settings" | "clock">,
+  place: PhasePlace,
+  phase: Phase,
+): Promise<PhaseEnd> {
   const { run, plan, container } = place;
   const { execution } = plan;
   const span = parts.tracer.start({
@@ -57,7 +61,7 @@ export async function runPhase(parts: DriverParts, place: PhasePlace, phase: Pha
     report = await container.run({
       phase,
       argv: commandOf(plan, { root: container.root, build: container.build ?? "/tmp" }, phase),
-      environment: { ...plan.language.environment, ...plan.request.environment },
+      environment: { ...environmentOf(plan.language, sizesOf(limits)), ...plan.request.environment },
       stdin: phase === "run" ? plan.request.stdin : new Uint8Array(),
       cpuTimeMs: limits.cpuTimeMs,
       onStarted: () => {
@@ -95,11 +99,12 @@ function limitsOf(limits: Limits, phase: Phase): Limits {
 
 function commandOf(plan: RunPlan, folders: Folders, phase: Phase): string[] {
   const { language, request } = plan;
+  const places = { ...folders, ...sizesOf(plan.execution.limits) };
   const workspace = plan.files.map(({ path }) => path);
   const given = request.files.map(({ path }) => path);
   const sources = sourcesOf(language, { program: programPath(plan), workspace, given });
-  if (phase === "compile") return commandLine(language.compile ?? [], folders, sources);
-  return [...commandLine(language.command, folders, sources), ...request.arguments];
+  if (phase === "compile") return commandLine(language.compile ?? [], places, sources);
+  return [...commandLine(language.command, places, sources), ...request.arguments];
 }
 
 function factsOf(

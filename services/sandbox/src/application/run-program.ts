@@ -11,6 +11,8 @@ import type { Admission, Place } from "./admission.ts";
 import { LiveRun, type RunEvent } from "./live-run.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import type { Digest, ExecutionStore, RunMetrics } from "./ports.ts";
+import { recordContainer } from "./record-container.ts";
+import { recordEnd } from "./record-end.ts";
 import { type DriverParts, driveRun, type RunPlan } from "./run-driver.ts";
 import { checkRunRequest, type RunRequest } from "./run-request.ts";
 
@@ -40,7 +42,6 @@ export interface RunParts extends Omit<DriverParts, "onStarted"> {
 }
 
 const pollMs = 250;
-const finishAttempts = 6;
 
 /**
  * Starts a run, or finds the one that its call id names already. Everything that is wrong with the
@@ -57,6 +58,7 @@ export class RunProgram {
     const { engine } = this.#parts;
     const checked = checkRunRequest(request, this.#parts.policy, this.#parts.languages);
     checkSupported(request.limits, engine.name, engine.capabilities);
+    refuseLate(caller.deadlineMs, signal);
     const { language } = checked;
     const limits = limitsInForce(checked.limits, engine.capabilities);
     if (this.#parts.live.draining) {
@@ -116,29 +118,17 @@ export class RunProgram {
     const onStarted = (execution: Execution, at: Date) => {
       marks.push(executions.started(execution.tenant, execution.id, at).catch(() => undefined));
     };
-    const { ended, removed } = await driveRun({ ...this.#parts, onStarted }, run, { ...plan, imageDigest }, place);
+    const onContainer = (execution: Execution, id: string) => recordContainer(this.#parts, execution, id);
+    const parts = { ...this.#parts, onStarted, onContainer };
+    const { ended, removed } = await driveRun(parts, run, { ...plan, imageDigest }, place);
     await Promise.all(marks);
-    await this.#record(ended);
+    await recordEnd(this.#parts, ended);
     for (const [phase, ms] of Object.entries(ended.result?.times ?? {}))
       metrics.phase(ended.language, phase, ms / 1000);
     metrics.ended(ended.language, ended.result?.outcome.verdict ?? "", (clock.monotonicMs() - began) / 1000);
     run.ended(ended);
     await removed;
     metrics.running(-1);
-  }
-
-  /** A result that cannot be recorded is still told to who follows; the record then ends as lost. */
-  async #record(ended: Execution): Promise<void> {
-    const { executions, clock, log } = this.#parts;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await executions.finish(ended);
-      } catch (error) {
-        log.error({ err: error, execution: ended.id, attempt }, "the end of a run could not be recorded");
-        if (attempt === finishAttempts) return;
-        await clock.sleep(100 * 2 ** attempt);
-      }
-    }
   }
 
   async *#existing(execution: Execution, signal: AbortSignal): AsyncGenerator<RunEvent, void, undefined> {
@@ -182,6 +172,14 @@ export class RunProgram {
     const files = request.files.map((file) => [file.path, file.executable, digest(file.content)]);
     return digest(JSON.stringify({ ...request, environment, files, stdin: digest(request.stdin) }));
   }
+}
+
+/** What nobody waits for any more is not even recorded. */
+function refuseLate(deadlineMs: number | undefined, signal: AbortSignal): void {
+  if (deadlineMs !== undefined && deadlineMs <= 0) {
+    throw new DroverError("DEADLINE_EXCEEDED", "The call's deadline was over when it came; nothing was started.");
+  }
+  signal.throwIfAborted();
 }
 
 async function* endedOnly(execution: Execution): AsyncGenerator<RunEvent, void, undefined> {

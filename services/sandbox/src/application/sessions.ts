@@ -5,6 +5,7 @@ import { outcomeOf } from "../domain/verdict.ts";
 import { LiveRun } from "./live-run.ts";
 import type { LiveRuns } from "./live-runs.ts";
 import { reasonOf } from "./program-watch.ts";
+import { recordContainer } from "./record-container.ts";
 import { type DriverParts, lifetimeMarginMs } from "./run-driver.ts";
 import type { RunParts } from "./run-program.ts";
 import { Session, type SessionParts } from "./session.ts";
@@ -32,26 +33,35 @@ export class Sessions implements AsyncDisposable {
   readonly #parts: SessionsParts;
   readonly #open = new Map<string, Promise<Session>>();
   readonly #ends = new Set<Promise<void>>();
+  /** Those that have a container, also while it goes. */
+  readonly #here = new Set<Session>();
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    parts.admission.onShort = () => void this.#makeRoom();
   }
 
-  /** The task's session, started where there is none. */
+  /**
+   * The task's session, started where there is none and counted as used until {@link leave}. RESOURCE_EXHAUSTED
+   * with a time to wait where there is no room for another one and none is idle.
+   */
   async of(tenant: string, taskId: string, workspaceId: string): Promise<Session> {
     const key = `${tenant}/${taskId}/${workspaceId}`;
     const open = this.#open.get(key);
     if (open !== undefined) {
       const session = await open;
       session.lastUsedMs = this.#parts.clock.monotonicMs();
-      if (session.container.alive && !session.run.cancelSignal.aborted) return session;
+      if (session.container.alive && !session.run.cancelSignal.aborted) {
+        session.users++;
+        return session;
+      }
       session.run.cancel("daemon");
       if (this.#open.get(key) === open) this.#open.delete(key);
       return await this.of(tenant, taskId, workspaceId);
     }
     if (this.#open.size >= this.#parts.sessions.most) {
-      const message = `${this.#open.size} sessions are open; try again later.`;
-      throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "TOO_MANY_SESSIONS", retryAfterMs: 5000 });
+      await this.#roomOrRefusal(`${this.#open.size} sessions are open`);
+      return await this.of(tenant, taskId, workspaceId);
     }
     const opening = this.#start(tenant, taskId, workspaceId, () => {
       if (this.#open.get(key) === opening) this.#open.delete(key);
@@ -59,6 +69,13 @@ export class Sessions implements AsyncDisposable {
     this.#open.set(key, opening);
     opening.catch(() => this.#open.delete(key));
     return await opening;
+  }
+
+  /** The command for which {@link of} gave the session is over. */
+  leave(session: Session): void {
+    session.users--;
+    session.lastUsedMs = this.#parts.clock.monotonicMs();
+    if (this.#parts.admission.short) void this.#makeRoom();
   }
 
   /** Ends the task's sessions, commands included, after what changed is committed; resolves when they are gone. */
@@ -80,8 +97,7 @@ export class Sessions implements AsyncDisposable {
     const before = this.#parts.clock.monotonicMs() - this.#parts.sessions.idleMs;
     for (const opening of [...this.#open.values()]) {
       const session = await opening.catch(() => undefined);
-      if (session !== undefined && session.books.size === 0 && session.lastUsedMs < before)
-        session.run.cancel("operator");
+      if (session !== undefined && session.users === 0 && session.lastUsedMs < before) session.run.cancel("operator");
     }
   }
 
@@ -95,7 +111,49 @@ export class Sessions implements AsyncDisposable {
     await Promise.all(this.#ends);
   }
 
+  /** Resolves when a session that goes, or the one that was idle longest, is gone; undefined where there is none. */
+  #makeRoom(): Promise<void> | undefined {
+    const going = [...this.#here].filter(({ run }) => run.cancelSignal.aborted);
+    if (going.length > 0) return Promise.race(going.map(({ ended }) => ended));
+    const [oldest] = [...this.#here].filter(({ users }) => users === 0).sort((a, b) => a.lastUsedMs - b.lastUsedMs);
+    oldest?.run.cancel("operator");
+    return oldest?.ended;
+  }
+
+  async #roomOrRefusal(full: string): Promise<void> {
+    const room = this.#makeRoom();
+    if (room !== undefined) return await room;
+    const message = `${full} and none is idle; try again later.`;
+    throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "TOO_MANY_SESSIONS", retryAfterMs: 5000 });
+  }
+
+  /** Takes the memory of a session; gives what gives it back. */
+  async #memory(): Promise<() => void> {
+    const { admission, policy } = this.#parts;
+    for (;;) {
+      const giveBack = admission.hold(policy.defaults.memoryBytes);
+      if (giveBack !== undefined) return giveBack;
+      await this.#roomOrRefusal(`${this.#here.size} sessions and the runs beside them use the memory there is`);
+    }
+  }
+
   async #start(tenant: string, taskId: string, workspaceId: string, forget: () => void): Promise<Session> {
+    const giveBack = await this.#memory();
+    try {
+      return await this.#startIn(tenant, taskId, workspaceId, forget, giveBack);
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  }
+
+  async #startIn(
+    tenant: string,
+    taskId: string,
+    workspaceId: string,
+    forget: () => void,
+    giveBack: () => void,
+  ): Promise<Session> {
     const { engine, live, clock, executions, policy, settings } = this.#parts;
     const execution = this.#draft(tenant, taskId, workspaceId);
     await engine.check(execution.image, AbortSignal.timeout(settings.startTimeoutMs));
@@ -116,9 +174,16 @@ export class Sessions implements AsyncDisposable {
         const message = `The backend ${engine.name} has no sessions; use Run.`;
         throw new DroverError("UNIMPLEMENTED", message, { reason: "UNSUPPORTED" });
       }
+      await recordContainer(this.#parts, execution, container.id);
       await executions.started(tenant, runId, clock.now());
-      const session = new Session(run, container, face, this.#parts, clock.monotonicMs());
-      const end = this.#untilCancelled(session, forget, release).finally(() => this.#ends.delete(end));
+      const session = new Session(run, container, face, this.#parts);
+      this.#here.add(session);
+      const gone = () => {
+        this.#here.delete(session);
+        release();
+        giveBack();
+      };
+      const end = this.#untilCancelled(session, forget, gone).finally(() => this.#ends.delete(end));
       this.#ends.add(end);
       session.ended = end;
       return session;

@@ -1,13 +1,13 @@
 import { DroverError, invalidField, isId, newId, notFound } from "@drover/kernel";
 import { callMadeAt } from "../domain/call-time.ts";
-import { type Execution, type ExecutionResult, emptyResult } from "../domain/execution.ts";
-import { imageOf, type Language, languageNamed } from "../domain/language.ts";
-import { outcomeOf } from "../domain/verdict.ts";
+import type { Execution } from "../domain/execution.ts";
+import { imageOf, languageNamed } from "../domain/language.ts";
 import { CommandContainer } from "./command-container.ts";
 import { LiveRun } from "./live-run.ts";
-import { runPhase } from "./run-phase.ts";
+import { recordEnd } from "./record-end.ts";
+import { runCommand } from "./run-command.ts";
 import type { RunCaller } from "./run-program.ts";
-import type { ChangeBook, Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import type { Sessions, SessionsParts } from "./sessions.ts";
 import { checkShellRequest, type ShellRequest } from "./shell-request.ts";
 
@@ -51,7 +51,9 @@ export class ShellCommands {
     await workspaces.read(caller.tenant, request.workspaceId);
     const execution = this.#draft(caller.tenant, request, wallMs);
     const environment = Object.entries(request.environment).sort(([a], [b]) => (a < b ? -1 : 1));
-    const bodyHash = digest(JSON.stringify({ ...request, environment }));
+    const asked = request.allowedCommands;
+    const allowedCommands = asked.length === 0 ? undefined : [...asked].sort();
+    const bodyHash = digest(JSON.stringify({ ...request, environment, allowedCommands }));
     const accepted = await executions.accept(execution, bodyHash, callMadeAt(request.callId));
     if (accepted.kind === "cancelled") return { execution: accepted.execution, existing: true };
     if (accepted.kind === "existing") {
@@ -95,95 +97,37 @@ export class ShellCommands {
     request: ShellRequest,
     running: PromiseWithResolvers<Execution>,
   ): Promise<void> {
-    const { executions, clock, log } = this.#parts;
+    const { executions } = this.#parts;
     const { execution } = run;
     const { tenant, id } = execution;
-    let session: Session;
+    let session: Session | undefined;
     try {
       session = await this.#sessions.of(tenant, request.taskId, request.workspaceId);
-      if (session.books.size >= mostCommands) {
-        const message = `${session.books.size} commands are running in this session; wait for one or end one.`;
+      if (session.users > mostCommands) {
+        const message = `${mostCommands} commands are running in this session; wait for one or end one.`;
         throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "TOO_MANY_COMMANDS", retryAfterMs: 1000 });
       }
       await session.sync();
     } catch (error) {
+      if (session !== undefined) this.#sessions.leave(session);
       await executions.withdraw(tenant, id).catch(() => undefined);
       run.failed(error);
       return running.reject(error);
     }
-    let startedAt: Date | undefined;
-    const onStarted = () => {
-      startedAt = clock.now();
+    const onStarted = (startedAt: Date) => {
       executions
         .started(tenant, id, startedAt)
         .catch(() => undefined)
-        .then(() => running.resolve({ ...execution, ...(startedAt && { startedAt }) }));
+        .then(() => running.resolve({ ...execution, startedAt }));
     };
-    const result = await this.#run(run, caller, request, session, onStarted);
-    const ended = { ...execution, ...(startedAt && { startedAt }), endedAt: clock.now(), result };
-    await executions.finish(ended).catch((error: unknown) => {
-      log.error({ err: error, execution: id }, "the end of a command could not be recorded");
-    });
+    const container = new CommandContainer(session);
+    this.#live.set(id, { session, container, background: request.background, written: 0 });
+    const place = { run, request, trace: caller.trace, session, container, onStarted };
+    const ended = await runCommand(this.#parts, place).finally(() => this.#sessions.leave(session));
+    await recordEnd(this.#parts, ended);
     this.#live.delete(id);
     run.ended(ended);
     running.resolve(ended);
-  }
-
-  async #run(
-    run: LiveRun,
-    caller: ShellCaller,
-    request: ShellRequest,
-    session: Session,
-    onStarted: () => void,
-  ): Promise<ExecutionResult> {
-    const { tracer, clock } = this.#parts;
-    const { execution } = run;
-    const { tenant, taskId } = execution;
-    const container = new CommandContainer(session);
-    const book: ChangeBook = new Map();
-    session.books.add(book);
-    this.#live.set(execution.id, { session, container, background: request.background, written: 0 });
-    const span = tracer.start({ tenant, taskId, name: "command", kind: "sandbox", parent: caller.trace });
-    const plan = {
-      request: {
-        ...request,
-        language: "shell",
-        code: "",
-        files: [],
-        arguments: [request.command],
-        stdin: new Uint8Array(),
-        limits: execution.limits,
-      },
-      language: shell,
-      execution,
-      files: [],
-      imageDigest: "",
-      deadlineMs: undefined,
-      trace: caller.trace,
-    };
-    // A cancel of the task ends the container, and with it the command.
-    const end = () => run.cancel(session.run.cancelSignal.reason === "daemon" ? "daemon" : "cancel");
-    session.run.cancelSignal.addEventListener("abort", end, { once: true });
-    try {
-      const ran = await runPhase({ ...this.#parts, onStarted }, { run, plan, container, span, onStarted }, "run");
-      const written = await session.sync().catch(() => false);
-      const outcome = outcomeOf(ran.facts);
-      span.end({ error: outcome.verdict === "EXITED" ? undefined : outcome.message });
-      if (!session.container.alive) session.run.cancel("daemon");
-      return {
-        ...emptyResult(outcome),
-        oomSeen: ran.facts.oomSeen,
-        stdout: ran.stdout,
-        stderr: ran.stderr,
-        usage: ran.usage,
-        workspaceVersionAfter: written ? session.version : 0,
-        changes: [...book.values()],
-      };
-    } finally {
-      session.run.cancelSignal.removeEventListener("abort", end);
-      session.books.delete(book);
-      session.lastUsedMs = clock.monotonicMs();
-    }
   }
 
   #draft(tenant: string, request: ShellRequest, wallMs: number): Execution {
@@ -203,12 +147,3 @@ export class ShellCommands {
     };
   }
 }
-
-/** The stated shell. The command is its argument, so that it arrives byte for byte. */
-const shell: Language = {
-  name: "shell",
-  title: "Bash 5.2",
-  mainFile: "main.sh",
-  command: ["/usr/bin/bash", "-c"],
-  environment: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/tmp", LANG: "C.UTF-8", TMPDIR: "/tmp" },
-};

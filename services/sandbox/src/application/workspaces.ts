@@ -96,9 +96,8 @@ export class Workspaces {
   #checkSize(files: PutRequest["files"]): void {
     const { maxFiles, maxBytes } = this.#limits;
     const bytes = files.reduce((sum, { content }) => sum + content.length, 0);
-    if (files.length <= maxFiles && bytes <= maxBytes) return;
-    const message = `${files.length} files of ${bytes} bytes were given; a workspace holds ${maxFiles} files and ${maxBytes} bytes.`;
-    throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "WORKSPACE_FULL", retryable: false });
+    if (files.length > maxFiles) throw invalidField("files", `${files.length} files`, `at most ${maxFiles}`);
+    if (bytes > maxBytes) throw invalidField("files", `${bytes} bytes`, `at most ${maxBytes} bytes`);
   }
 
   async get(

@@ -11,7 +11,9 @@ export type Capability =
   /** The program reaches no network but its own loopback. */
   | "network-off"
   /** The program sees a root of its own and can write to its own places only. */
-  | "file-isolation";
+  | "file-isolation"
+  /** Process 1 is out of the program's reach on gVisor's kernel as well, where that takes two users. */
+  | "process-one-apart";
 
 const limitsOf: readonly (readonly [keyof Limits, string, Capability])[] = [
   ["memoryBytes", "limits.memory_bytes", "memory-limit"],

@@ -60,6 +60,7 @@ function entryOf(entry: unknown, index: number): Language {
     const value = fields[name];
     if (value === undefined ? required : !check(value)) throw new Error(`entry ${index}: ${name}: allowed: ${allowed}`);
   }
+  // The table of keys above has looked at every one of them.
   const language = fields as unknown as Language;
   return {
     ...language,

@@ -7,6 +7,7 @@ const good = [
   "no_new_privileges=1",
   "seccomp=2",
   "kernel=other",
+  "uid_map=         0     100000      65536",
   "forks=52",
 ];
 const judged = (lines: readonly string[], level: IsolationLevel = "hardened", memoryHeld = true) =>
@@ -38,6 +39,41 @@ test.each([
 test("a probe that said nothing is below every level, and memory must be held", () => {
   expect(judged([], "hardened", false).length).toBeGreaterThan(4);
   expect(judged(good, "hardened", false)).toEqual(["the limit of memory does not hold"]);
+});
+
+test.each([
+  ["every user is the host's", ["         0          0 4294967295"], ["user 0", "user 65534"]],
+  ["root is the host's", ["0 0 1", "1 100001 65535"], ["user 0"]],
+  ["the program's user is the host's", ["0 100000 65534", "65534 65534 1"], ["user 65534"]],
+  ["a user is the host's root", ["0 100000 65534", "65534 0 1"], ["user 65534"]],
+])("below the level userns: %s", (_name, maps, users) => {
+  const lines = [...good.filter((line) => !line.startsWith("uid_map=")), ...maps.map((map) => `uid_map=${map}`)];
+  expect(judged(lines, "userns")).toEqual(users.map((user) => `${user} of the container is a user of the host itself`));
+  expect(judged(lines)).toEqual([]);
+});
+
+test("the level userns asks for a map of users that says so, or for a kernel that is not the host's", () => {
+  expect(judged(good, "userns")).toEqual([]);
+  expect(judged(changed("uid_map", "0 100000 1000"), "userns")).toEqual(["the users of the container are unknown"]);
+  expect(judged(changed("uid_map", "nonsense"), "userns")).toEqual(["the users of the container are unknown"]);
+  expect(judged(changed("kernel", "gvisor"), "userns")).toEqual([]);
+  expect(judged(changed("seccomp", "0"), "userns")).toEqual(["no seccomp filter is on"]);
+});
+
+test("on gVisor a lower level is reached as well, and an open process 1 is below all of them", () => {
+  const gvisor = changed("kernel", "gvisor").filter((line) => !/^(?:seccomp|no_new_privileges)=/.test(line));
+  for (const level of ["hardened", "userns", "gvisor"] as const) {
+    expect(judged(gvisor, level)).toEqual([]);
+    expect(judged([...gvisor, "opened=/proc/1/environ"], level)).toEqual(["programs can open /proc/1/environ"]);
+  }
+});
+
+test("a backend with one user for both is not held to a shut process 1 on gVisor, and on the host's kernel it is", () => {
+  const open = [...good, "opened=/proc/1/fd/1"];
+  const probed = { memoryHeld: true, processOneShared: true };
+  expect(shortOf("hardened", { ...probed, output: open.join("\n") })).toEqual(["programs can open /proc/1/fd/1"]);
+  const gvisor = open.join("\n").replace("kernel=other", "kernel=gvisor");
+  expect(shortOf("gvisor", { ...probed, output: gvisor })).toEqual([]);
 });
 
 test("the level gvisor is the kernel's own word", () => {

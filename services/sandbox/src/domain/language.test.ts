@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { callMadeAt } from "./call-time.ts";
-import { commandLine, imageOf, languageNamed, programFileName, sourcesOf } from "./language.ts";
+import { commandLine, environmentOf, imageOf, languageNamed, programFileName, sizesOf, sourcesOf } from "./language.ts";
 import { languages } from "./languages.ts";
 
 const named = (name: string) => languageNamed(name, languages);
@@ -31,9 +31,21 @@ test("a program is its own file, sources beside it, and sources that came with t
   expect(sourcesOf(named("go"), go)).toEqual(["main.go", "x.go"]);
 });
 
+const sizes = sizesOf({ memoryBytes: 512 << 20, cpuMillis: 1000 });
+
+test("sizes follow the limits, and their defaults where a limit is not in force", () => {
+  expect(sizes).toEqual({ memory: String(512 << 20), heap: "320", cpus: "1" });
+  expect(sizesOf({ memoryBytes: 0, cpuMillis: 0 })).toEqual(sizes);
+  expect(sizesOf({ memoryBytes: 128 << 20, cpuMillis: 1001 })).toMatchObject({ heap: "80", cpus: "2" });
+  expect(environmentOf(named("go"), sizes)).toMatchObject({ GOMAXPROCS: "1", GOMEMLIMIT: "320MiB", HOME: "/tmp" });
+  expect(commandLine(named("java").command, { root: "/w", build: "/b", ...sizes }, ["a"])).toContain(
+    "-XX:MaxRAM=536870912",
+  );
+});
+
 test("placeholders are filled in, also within a word, and nothing else is", () => {
   const words = ["/bin/cc", "-I{root}", "{sources}", "{other}", "{build}/{program}.o"];
-  expect(commandLine(words, { root: "/w", build: "/b" }, ["a$&.c", "b.c"])).toEqual([
+  expect(commandLine(words, { root: "/w", build: "/b", ...sizes }, ["a$&.c", "b.c"])).toEqual([
     "/bin/cc",
     "-I/w",
     "/w/a$&.c",
@@ -48,7 +60,7 @@ test("every language is complete", () => {
     expect(language.command[0]).toMatch(/^(\/|\{build\}\/)/);
     expect(language.compile?.[0] ?? "/").toMatch(/^\//);
     expect([...(language.compile ?? []), ...language.command].join(" ")).toMatch(/\{(program|sources)\}/);
-    expect(imageOf(language, "drover/sandbox-")).toBe(`drover/sandbox-${language.name}:2`);
+    expect(imageOf(language, "drover/sandbox-")).toBe(`drover/sandbox-${language.name}:4`);
   }
 });
 

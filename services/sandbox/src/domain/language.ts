@@ -1,11 +1,12 @@
 import { invalidField } from "@drover/kernel";
+import { defaultLimitPolicy, type Limits } from "./limits.ts";
 import { foldersOf } from "./workspace-path.ts";
 
 /**
  * A language that programs can be written in; everything about it is data. In the words of its command
  * lines `{program}` is the program's file, `{root}` the working folder, `{build}` a folder for what a
  * compiler makes, and a word `{sources}` stands for all files of the program; the first word of each is
- * a path.
+ * a path. `{memory}`, `{heap}` and `{cpus}`, there and in the environment, are {@link Sizes}.
  */
 export interface Language {
   /** What callers say, e.g. `python`. */
@@ -31,9 +32,9 @@ export interface Language {
 }
 
 /** Changes together with what the service expects of an image: drover-init's protocol, the paths of programs. */
-const imageVersion = "2";
+const imageVersion = "4";
 
-/** Name of a language's image: `drover/sandbox-python:2` for the prefix `drover/sandbox-`, or the one it names itself. */
+/** Name of a language's image: `drover/sandbox-python:4` for the prefix `drover/sandbox-`, or the one it names itself. */
 export function imageOf(language: Language, prefix: string): string {
   return language.image ?? `${prefix}${language.name}:${imageVersion}`;
 }
@@ -93,11 +94,37 @@ export interface Folders {
   readonly build: string;
 }
 
+/** What a runtime would otherwise take from the host, which /proc and nproc show: by the limits of the run. */
+export interface Sizes {
+  /** The memory limit in bytes. */
+  readonly memory: string;
+  /** Five eighths of it in MiB: room for a heap beside what a runtime takes besides. */
+  readonly heap: string;
+  /** CPUs, rounded up. */
+  readonly cpus: string;
+}
+
+/** The sizes for these limits; a limit that is not in force counts as its default. */
+export function sizesOf({ memoryBytes, cpuMillis }: Pick<Limits, "memoryBytes" | "cpuMillis">): Sizes {
+  const memory = memoryBytes || defaultLimitPolicy.defaults.memoryBytes;
+  return {
+    memory: String(memory),
+    heap: String(Math.floor((memory * 5) / 8 / 1024 ** 2)),
+    cpus: String(Math.ceil((cpuMillis || defaultLimitPolicy.defaults.cpuMillis) / 1000)),
+  };
+}
+
+/** The variables that the language's programs find, with their placeholders filled in. */
+export function environmentOf({ environment }: Language, sizes: Sizes): Record<string, string> {
+  const fill = (text: string) => text.replace(/\{(memory|heap|cpus)\}/g, (_all, name: keyof Sizes) => sizes[name]);
+  return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, fill(value)]));
+}
+
 /** A command line with its placeholders filled in; the first source is the program's own file. */
-export function commandLine(words: readonly string[], folders: Folders, sources: readonly string[]): string[] {
-  const { root, build } = folders;
-  const paths = sources.map((source) => `${root}/${source}`);
-  const values: Readonly<Record<string, string>> = { root, build, program: paths[0] ?? "" };
-  const fill = (word: string) => word.replace(/\{(root|build|program)\}/g, (_all, name: string) => values[name] ?? "");
+export function commandLine(words: readonly string[], places: Folders & Sizes, sources: readonly string[]): string[] {
+  const paths = sources.map((source) => `${places.root}/${source}`);
+  const values: Readonly<Record<string, string>> = { ...places, program: paths[0] ?? "" };
+  const placeholder = /\{(root|build|program|memory|heap|cpus)\}/g;
+  const fill = (word: string) => word.replace(placeholder, (_all, name: string) => values[name] ?? "");
   return words.flatMap((word) => (word === "{sources}" ? paths : [fill(word)]));
 }

@@ -9,8 +9,8 @@ export const baseEnvironment = {
 } as const;
 const base = baseEnvironment;
 
-/** Node sizes its heap by the host's memory; 320 MB leaves room under the default limit of 512. */
-const nodeHeap = "--max-old-space-size=320";
+/** Node sizes its heap by the host's memory. */
+const nodeHeap = "--max-old-space-size={heap}";
 
 /** The languages that come with the service, in the order they are listed. */
 export const languages: readonly Language[] = [
@@ -19,7 +19,7 @@ export const languages: readonly Language[] = [
     title: "Python 3.13",
     mainFile: "main.py",
     command: ["/usr/bin/python3", "-B", "{program}"],
-    environment: { ...base, PYTHONUNBUFFERED: "1" },
+    environment: { ...base, PYTHONUNBUFFERED: "1", PYTHON_CPU_COUNT: "{cpus}" },
   },
   {
     name: "javascript",
@@ -92,6 +92,8 @@ export const languages: readonly Language[] = [
       GOTOOLCHAIN: "local",
       GOPROXY: "off",
       CGO_ENABLED: "0",
+      GOMAXPROCS: "{cpus}",
+      GOMEMLIMIT: "{heap}MiB",
     },
   },
   {
@@ -123,7 +125,9 @@ export const languages: readonly Language[] = [
       "/usr/bin/java",
       "-XX:+UseSerialGC",
       "-XX:-UsePerfData",
+      "-XX:MaxRAM={memory}",
       "-XX:MaxRAMPercentage=50",
+      "-XX:ActiveProcessorCount={cpus}",
       "-cp",
       "{build}/classes:{root}",
       "Main",

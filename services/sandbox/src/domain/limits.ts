@@ -64,18 +64,33 @@ const fields: readonly (readonly [keyof Limits, string])[] = [
   ["cpuTimeMs", "limits.cpu_time"],
 ];
 
+/** A program that was given less time than it asked for would be ended for no fault of its own. */
+const times: ReadonlySet<keyof Limits> = new Set(["wallMs", "compileMs", "cpuTimeMs"]);
+/** More than any machine has; who asks for it made a mistake in the unit. */
+const absurd = 2 ** 53 - 1;
+
 /**
- * The limits to apply: zero takes the default, a value over the cap or under what a container needs
- * is clamped. Negative values are INVALID_ARGUMENT, all of them named at once.
+ * The limits to apply: zero takes the default, a value under what a container needs is raised, and one
+ * over the cap is clamped. Negative values, times over their cap and values that no number holds
+ * exactly are INVALID_ARGUMENT, all of them named at once.
  */
 export function applyLimits(requested: Limits, policy: LimitPolicy): Limits {
   const violations: FieldViolation[] = [];
   const applied: Record<keyof Limits, number> = { ...policy.defaults };
   for (const [key, field] of fields) {
     const value = requested[key];
-    if (value < 0) violations.push({ field, found: String(value), allowed: `0 to ${policy.caps[key]}` });
+    const most = times.has(key) ? policy.caps[key] : absurd;
+    if (value < 0 || value > most) violations.push({ field, found: shown(key, value), allowed: allowed(key, policy) });
     else if (value > 0) applied[key] = Math.min(Math.max(value, least[key]), policy.caps[key]);
   }
   if (violations.length > 0) throw invalidFields(violations);
   return applied;
+}
+
+function shown(key: keyof Limits, value: number): string {
+  return times.has(key) ? `${value} ms` : String(value);
+}
+
+function allowed(key: keyof Limits, { caps }: LimitPolicy): string {
+  return times.has(key) ? `0 to ${caps[key]} ms` : `0 to ${caps[key]}`;
 }

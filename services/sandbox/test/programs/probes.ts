@@ -13,6 +13,7 @@ except OSError as e: print(e.errno)
 print(libc.settimeofday(ctypes.create_string_buffer(16), None), ctypes.get_errno())
 print(libc.unshare(0x80), ctypes.get_errno())`,
     stdout: "1\n-1 1\n-1 1\n",
+    gvisor: { why: "unshare of a time namespace is taken there and does nothing", stdout: "1\n-1 1\n0 1\n" },
   },
   {
     name: "nothing of the host or the service is to be read in /proc and /sys",
@@ -28,6 +29,10 @@ grep -E 'docker\\.sock|/home|/root' /proc/self/mountinfo
 ls /var/run/docker.sock /run/docker.sock 2>/dev/null
 env | cut -d= -f1 | sort | tr '\\n' ' '`,
     stdout: "HOME LANG PATH PWD SHLVL TMPDIR _ ",
+    gvisor: {
+      why: "the map of process 1 is for everybody to read there, its memory is not; dmesg is gVisor's own and invented",
+      stdout: "read /proc/1/maps\ndmesg\nHOME LANG PATH PWD SHLVL TMPDIR _ ",
+    },
   },
   {
     name: "calls that make namespaces, mounts, tracers and kernel objects are refused",
@@ -55,6 +60,11 @@ if result == 0: libc._exit(0)
 print("clone3", result, errno.errorcode[ctypes.get_errno()] in ("EPERM", "ENOSYS"))
 print("end")`,
     stdout: "clone3 -1 True\nend\n",
+    gvisor: {
+      why: "a namespace of users is one of gVisor's kernel, and calls it lacks are refused in other words",
+      stdout:
+        "unshare 0 ?\npivot_root -1 ENOENT\nperf_event_open -1 ENODEV\nsetns -1 ENOTSUP\nopen_by_handle_at -1 ENOTSUP\nclone3 -1 True\nend\n",
+    },
   },
   {
     name: "the container's own password files are all there is to read",

@@ -11,6 +11,11 @@ export const resources: readonly Program[] = [
     options: { limits: { wallMs: 1500 } },
     execution: {},
     check: ({ execution }) => expect([Verdict.TIMEOUT_WALL, Verdict.EXITED]).toContain(execution.verdict),
+    gvisor: {
+      why: "gVisor's kernel needs threads for every process; where the engine gives it no more, it dies with its container",
+      check: ({ execution }) =>
+        expect([Verdict.TIMEOUT_WALL, Verdict.EXITED, Verdict.OOM, Verdict.INFRA_LOST]).toContain(execution.verdict),
+    },
   },
   {
     name: "a thread bomb ends with the runtime's own words",
@@ -25,6 +30,10 @@ export const resources: readonly Program[] = [
     code: "b = []\nwhile True: b.append(bytearray(8 << 20))",
     options: { limits: { memoryBytes: 96 << 20 } },
     execution: { verdict: Verdict.OOM, oomSeen: true, killedBy: "", signal: "SIGKILL" },
+    gvisor: {
+      why: "all of gVisor is one process of the host's kernel, which ends it as a whole",
+      execution: { verdict: Verdict.OOM, oomSeen: true, killedBy: "", signal: "" },
+    },
   },
   {
     name: "a child killed for memory under a parent that exits 0 is an exit with oom_seen",
@@ -33,6 +42,11 @@ export const resources: readonly Program[] = [
     options: { limits: { memoryBytes: 64 << 20 } },
     execution: { verdict: Verdict.EXITED, exitCode: 0, oomSeen: true },
     stdout: "parent\n",
+    gvisor: {
+      why: "all of gVisor is one process of the host's kernel: where a child takes too much, its parent ends as well",
+      execution: { verdict: Verdict.OOM, oomSeen: true, killedBy: "", signal: "" },
+      stdout: "",
+    },
   },
   {
     name: "filling /tmp, /workspace and /dev/shm, and files without end, are errors of the program alone",
@@ -44,6 +58,10 @@ for p in /tmp /workspace /dev/shm; do
 done
 mkdir /tmp/d; cd /tmp/d; seq 20000 | xargs touch 2>/dev/null || echo inodes`,
     stdout: "/tmp is full\n/workspace is full\n/dev/shm is full\ninodes\n",
+    gvisor: {
+      why: "tmpfs of gVisor takes nr_inodes and does not keep it; files count as memory all the same",
+      stdout: "/tmp is full\n/workspace is full\n/dev/shm is full\n",
+    },
   },
   {
     name: "open files end at 256 in the program only",
@@ -71,6 +89,28 @@ except OSError as e: print(e.errno, len(kept) > 60)`,
       expect(execution.cpuTime?.nanos).toBeGreaterThan(10_000_000);
     },
   },
+  ...[
+    {
+      language: "javascript",
+      code: "const m = require('node:v8').getHeapStatistics().heap_size_limit >> 20; console.log(m < 256 ? 'held' : m)",
+    },
+    { language: "python", code: "import os; print('held' if os.cpu_count() == 1 else os.cpu_count())" },
+    {
+      language: "go",
+      code: 'package main\nimport ("os"; "runtime"; "runtime/debug")\nfunc main() { if runtime.GOMAXPROCS(0) == 1 && debug.SetMemoryLimit(-1) == 160<<20 { os.Stdout.WriteString("held\\n") } }',
+    },
+    {
+      language: "java",
+      code: 'public class Main { public static void main(String[] a) { Runtime r = Runtime.getRuntime(); long m = r.maxMemory() >> 20; System.out.println(m <= 128 && r.availableProcessors() == 1 ? "held" : m + " " + r.availableProcessors()); } }',
+    },
+  ].map(({ language, code }) => ({
+    name: `${language} sizes itself by the limits of its run and says nothing of it`,
+    language,
+    code,
+    options: { limits: { memoryBytes: 256 << 20 } },
+    stdout: "held\n",
+    stderr: "",
+  })),
   {
     name: "Node is kept from sizing its heap by the host's memory",
     language: "javascript",

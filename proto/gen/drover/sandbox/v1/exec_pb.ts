@@ -48,8 +48,9 @@ export const FileSchema: GenMessage<File> = /*@__PURE__*/
   messageDesc(file_drover_sandbox_v1_exec, 0);
 
 /**
- * Limits of a run. Zero or absent means the service's default; a value above the cap is clamped,
- * and the limits that were really applied stand in the execution.
+ * Limits of a run. Zero or absent means the service's default. A time above its cap is
+ * INVALID_ARGUMENT with what is allowed; another value above the cap is clamped. The limits that were
+ * really applied stand in the execution.
  *
  * @generated from message drover.sandbox.v1.Limits
  */

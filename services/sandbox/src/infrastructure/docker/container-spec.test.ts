@@ -72,5 +72,21 @@ test("with little memory the two tmpfs shrink, so that filling one is not the en
 test("under gVisor the program's own limit is one that its kernel keeps", () => {
   const spec = containerSpec(request, { ...settings, runtime: "runsc" });
   expect(spec.HostConfig).toMatchObject({ Runtime: "runsc", PidsLimit: 8 * 100 + 256 });
-  expect(spec.HostConfig?.Ulimits).toContainEqual({ Name: "nproc", Soft: 100, Hard: 100 });
+  expect(spec.HostConfig?.Ulimits).toContainEqual({ Name: "nproc", Soft: 88, Hard: 88 });
+});
+
+test("under gVisor process 1 is root of that kernel with what it needs, elsewhere nothing is", () => {
+  const spec = containerSpec(request, { ...settings, runtime: "runsc" });
+  expect(spec).toMatchObject({
+    User: "0:0",
+    HostConfig: {
+      CapDrop: ["ALL"],
+      CapAdd: ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID"],
+      SecurityOpt: ["no-new-privileges:true"],
+    },
+  });
+  for (const runtime of ["", "runc", "crun", "kata"]) {
+    const other = containerSpec(request, { ...settings, runtime });
+    expect([other.User, other.HostConfig?.CapAdd]).toEqual(["65534:65534", undefined]);
+  }
 });

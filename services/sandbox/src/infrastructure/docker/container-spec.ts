@@ -30,6 +30,8 @@ const workspaceBytes = 128 * 1024 ** 2;
 const inodes = 16_384;
 const shmBytes = 16 * 1024 ** 2;
 const openFiles = 256;
+/** What process 1 takes of the pids on the host's kernel, and one that gVisor's count is late by. */
+const processOneThreads = 12;
 
 /** True for gVisor, by the name its runtime is registered with: programs then run on a kernel of their own in user space. */
 function isGvisor(runtime: string): boolean {
@@ -39,11 +41,26 @@ function isGvisor(runtime: string): boolean {
 /**
  * Under gVisor the engine counts the threads of the user-space kernel, measured at 5 for each of the program's and 40
  * besides, and a kernel that gets no thread dies with all it runs. The program's own limit is then one that this
- * kernel keeps, for its user, and the engine's only a bound on the whole.
+ * kernel keeps, for its user, and the engine's only a bound on the whole. That limit does not count process 1, which is
+ * of another user, so its share is taken off: a program gets as many processes as elsewhere.
  */
 function processLimits(processes: number, runtime: string) {
   if (!isGvisor(runtime)) return { pids: processes, ulimits: [] };
-  return { pids: 8 * processes + 256, ulimits: [{ Name: "nproc", Soft: processes, Hard: processes }] };
+  const own = processes - processOneThreads;
+  return { pids: 8 * processes + 256, ulimits: [{ Name: "nproc", Soft: own, Hard: own }] };
+}
+
+/** What process 1 alone needs, to run programs as another user and move their files; see docs/adr/0014-programs-under-another-user-on-gvisor.md. */
+const processOneCapabilities = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETPCAP", "SETUID"];
+
+/**
+ * gVisor's kernel does not keep the processes of one user apart as PR_SET_DUMPABLE asks, so process 1 is root of that
+ * kernel, which the host's knows nothing of, and gives the program a user without any capability. On the host's
+ * kernel nothing in the container is root.
+ */
+function userOf(runtime: string) {
+  if (!isGvisor(runtime)) return { user, capabilities: {} };
+  return { user: "0:0", capabilities: { CapAdd: processOneCapabilities } };
 }
 
 /**
@@ -56,10 +73,11 @@ export function containerSpec(request: ContainerRequest, settings: SpecSettings)
   const tmp = Math.min(tmpBytes, Math.floor(limits.memoryBytes / 4));
   const workspace = Math.min(workspaceBytes, Math.floor(limits.memoryBytes / 2));
   const { pids, ulimits } = processLimits(limits.processes, settings.runtime);
+  const { user: processOne, capabilities } = userOf(settings.runtime);
   const mount = `rw,exec,nosuid,nodev,nr_inodes=${inodes}`;
   return {
     Image: request.image,
-    User: user,
+    User: processOne,
     WorkingDir: "/workspace",
     Tty: false,
     OpenStdin: true,
@@ -84,6 +102,7 @@ export function containerSpec(request: ContainerRequest, settings: SpecSettings)
       IpcMode: "private",
       ReadonlyRootfs: true,
       CapDrop: ["ALL"],
+      ...capabilities,
       SecurityOpt: ["no-new-privileges:true"],
       Memory: limits.memoryBytes,
       MemorySwap: limits.memoryBytes,

@@ -1,64 +1,69 @@
-import { Transform, type TransformCallback } from "node:stream";
-
 /** A piece of one of a container's output streams. */
 export interface OutputPiece {
   readonly stream: "stdout" | "stderr";
+  /** A part of the chunk it came in. */
   readonly data: Buffer;
 }
 
 const headerBytes = 8;
 const streamTypes: readonly (OutputPiece["stream"] | "error" | undefined)[] = ["stdout", "stdout", "stderr", "error"];
+/** Payload from this size on is a piece of its own; what is smaller is moved up to the payload before it. */
+const largeBytes = 4096;
+
+interface Span {
+  readonly stream: OutputPiece["stream"];
+  readonly from: number;
+  to: number;
+}
 
 /**
- * Cuts the engine's multiplexed attach stream (type, three zero bytes, length as unsigned 32-bit
- * big-endian, payload) into pieces, one loop over each chunk however small the frames are. Payload
- * is passed on as it comes, never held until a frame is whole. A frame of type 3 is an error of the
- * engine itself; an end within a frame is an error too. A reader that stops reading stops the stream.
+ * Cuts the engine's multiplexed attach stream (type, three zero bytes, length as unsigned 32-bit big-endian, payload)
+ * into pieces, one loop over each chunk however small the frames are. Payload is never copied out of the chunk: small
+ * neighbours of one stream are moved together within it, so that tiny frames do not become tiny pieces.
  */
-export class Demultiplexer extends Transform {
+export class Demultiplexer {
   readonly #header = Buffer.alloc(headerBytes);
   #headerFilled = 0;
   #missing = 0;
   #stream: OutputPiece["stream"] | "error" = "stdout";
   #engineError = "";
 
-  constructor() {
-    super({ readableObjectMode: true, readableHighWaterMark: 16 });
-  }
-
-  override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
-    const pieces: OutputPiece[] = [];
-    const fault = this.#cut(chunk, pieces);
-    for (const piece of merged(pieces)) this.push(piece);
-    callback(fault);
-  }
-
-  override _flush(callback: TransformCallback): void {
-    const cut = this.#missing > 0 || this.#headerFilled > 0;
-    callback(cut ? new Error("The engine's stream ended within a frame.") : null);
-  }
-
-  /** Appends the payload in a chunk to `pieces`; gives what ends the stream. */
-  #cut(chunk: Buffer, pieces: OutputPiece[]): Error | null {
-    for (let at = 0; at < chunk.length; ) {
+  /**
+   * The payload in a chunk, which it writes to. Throws, after the pieces before it, at a frame of type 3, which is an
+   * error of the engine itself, and at one of an unknown type.
+   */
+  *cut(chunk: Buffer): Generator<OutputPiece, void, undefined> {
+    let span: Span | undefined;
+    let fault: Error | undefined;
+    for (let at = 0; at < chunk.length && fault === undefined; ) {
       if (this.#missing === 0) {
         at += this.#readHeader(chunk, at);
-        if (this.#headerFilled < headerBytes) return null;
-        if (!this.#beginFrame()) return new Error("The engine sent a frame of an unknown type.");
+        if (this.#headerFilled === headerBytes) fault = this.#beginFrame();
         continue;
       }
-      const data = chunk.subarray(at, at + this.#missing);
-      at += data.length;
-      this.#missing -= data.length;
-      if (this.#stream !== "error") pieces.push({ stream: this.#stream, data });
-      else if (this.#endOfError(data)) return new Error(`The engine reported: ${this.#engineError}`);
+      const end = Math.min(at + this.#missing, chunk.length);
+      this.#missing -= end - at;
+      if (this.#stream === "error") fault = this.#addToError(chunk.subarray(at, end));
+      else if (span?.stream === this.#stream && end - at < largeBytes) {
+        span.to += chunk.copy(chunk, span.to, at, end);
+      } else {
+        if (span !== undefined) yield pieceOf(chunk, span);
+        span = { stream: this.#stream, from: at, to: end };
+      }
+      at = end;
     }
-    return null;
+    if (span !== undefined) yield pieceOf(chunk, span);
+    if (fault !== undefined) throw fault;
   }
 
-  #endOfError(data: Buffer): boolean {
+  /** The stream has ended; throws where that was within a frame. */
+  end(): void {
+    if (this.#missing > 0 || this.#headerFilled > 0) throw new Error("The engine's stream ended within a frame.");
+  }
+
+  #addToError(data: Buffer): Error | undefined {
     this.#engineError = (this.#engineError + data.toString("utf8")).slice(0, 1000);
-    return this.#missing === 0;
+    return this.#missing === 0 ? new Error(`The engine reported: ${this.#engineError}`) : undefined;
   }
 
   #readHeader(chunk: Buffer, at: number): number {
@@ -67,29 +72,16 @@ export class Demultiplexer extends Transform {
     return copied;
   }
 
-  #beginFrame(): boolean {
+  #beginFrame(): Error | undefined {
     const stream = streamTypes[this.#header.readUInt8(0)];
-    if (stream === undefined) return false;
+    if (stream === undefined) return new Error("The engine sent a frame of an unknown type.");
     this.#stream = stream;
     this.#missing = this.#header.readUInt32BE(4);
     this.#headerFilled = 0;
-    return true;
+    return undefined;
   }
 }
 
-/** Pieces from this size on are passed on as they are. */
-const largeBytes = 4096;
-
-/** Small neighbours of the same stream as one piece, so that tiny frames do not become tiny pieces. */
-function merged(pieces: readonly OutputPiece[]): OutputPiece[] {
-  const groups: { stream: OutputPiece["stream"]; parts: Buffer[] }[] = [];
-  for (const { stream, data } of pieces) {
-    const last = groups.at(-1);
-    if (last?.stream === stream && data.length < largeBytes) last.parts.push(data);
-    else groups.push({ stream, parts: [data] });
-  }
-  return groups.map(({ stream, parts: [first, ...more] }) => ({
-    stream,
-    data: first !== undefined && more.length === 0 ? first : Buffer.concat(first === undefined ? [] : [first, ...more]),
-  }));
+function pieceOf(chunk: Buffer, { stream, from, to }: Span): OutputPiece {
+  return { stream, data: chunk.subarray(from, to) };
 }

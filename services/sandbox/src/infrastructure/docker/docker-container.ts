@@ -1,5 +1,5 @@
-import type { Duplex } from "node:stream";
-import { pipeline } from "node:stream";
+import type { Socket } from "node:net";
+import { finished } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
 import type {
@@ -11,13 +11,15 @@ import type {
   ProgramRequest,
   SessionFace,
 } from "../../application/ports.ts";
+import { inTurn } from "../in-turn.ts";
 import { InitChannel } from "../init/init-channel.ts";
+import type { AttachedStream } from "./attached-stream.ts";
 import { Demultiplexer, type OutputPiece } from "./demultiplexer.ts";
+import { kernelLogsOutOfMemory } from "./kernel-log.ts";
 import { killContainer, removeContainer } from "./remove-container.ts";
 
 const exitWaitMs = 10_000;
 const exitPollMs = 100;
-const collectWaitMs = 60_000;
 const sigterm = 15;
 const diagnosticsBytes = 2000;
 
@@ -30,19 +32,21 @@ export class DockerContainer implements Container {
   readonly id: string;
   readonly root = "/workspace";
   readonly #docker: Docker;
-  readonly #socket: Duplex;
+  readonly #socket: Socket;
   readonly #exited: Promise<unknown>;
   readonly #channel: InitChannel;
+  readonly #demultiplexer = new Demultiplexer();
   #diagnostics = "";
 
   /** `exited` must have been armed before the container was started. */
-  constructor(docker: Docker, id: string, socket: Duplex, exited: Promise<unknown>) {
+  constructor(docker: Docker, id: string, stream: AttachedStream, exited: Promise<unknown>) {
     this.id = id;
     this.#docker = docker;
-    this.#socket = socket;
+    this.#socket = stream.socket;
     this.#exited = exited;
-    this.#channel = new InitChannel(socket);
-    void this.#receive();
+    this.#channel = new InitChannel(stream.socket);
+    stream.read((chunk) => inTurn(this.#demultiplexer.cut(chunk), (piece) => this.#receive(piece)));
+    void this.#end();
   }
 
   get alive(): boolean {
@@ -50,12 +54,7 @@ export class DockerContainer implements Container {
   }
 
   get session(): SessionFace {
-    const channel = this.#channel;
-    return {
-      start: (command) => channel.session.start(command),
-      pause: (paused) => channel.pause(paused),
-      deleteFile: (path) => channel.deleteFile(path),
-    };
+    return this.#channel.session;
   }
 
   /** Resolves when process 1 takes files. */
@@ -86,23 +85,20 @@ export class DockerContainer implements Container {
   }
 
   async collect(limits: CollectLimits, onChange: (change: CollectedChange) => Promise<void>): Promise<void> {
-    const timer = setTimeout(() => this.#channel.lose("Collecting the changes took too long."), collectWaitMs);
-    try {
-      await this.#channel.collect(limits, onChange);
-    } finally {
-      clearTimeout(timer);
-    }
+    await this.#channel.collect(limits, onChange);
   }
 
   async sawOutOfMemory(): Promise<boolean> {
     if (!this.#socket.destroyed && !this.#socket.readableEnded) return await this.#isMarkedOutOfMemory();
-    // The engine notes the kill about when it notes the exit, and hears of the two from different sources.
+    // The engine notes the kill about when it notes the exit, and hears of the two from different sources; where the
+    // container's cgroup goes first, it never does. The kernel's log is asked as well, where it can be read.
     await this.#exit();
+    if ((await this.#isMarkedOutOfMemory()) || (await kernelLogsOutOfMemory(this.id))) return true;
     for (let look = 1; look < outOfMemoryLooks; look++) {
-      if (await this.#isMarkedOutOfMemory()) return true;
       await new Promise((resolve) => setTimeout(resolve, outOfMemoryLookMs));
+      if (await this.#isMarkedOutOfMemory()) return true;
     }
-    return await this.#isMarkedOutOfMemory();
+    return false;
   }
 
   async #isMarkedOutOfMemory(): Promise<boolean> {
@@ -140,14 +136,17 @@ export class DockerContainer implements Container {
     }
   }
 
-  async #receive(): Promise<void> {
-    const demultiplexer = new Demultiplexer();
-    pipeline(this.#socket, demultiplexer, () => undefined);
+  #receive({ stream, data }: OutputPiece): Promise<void> | undefined {
+    if (stream === "stdout") return this.#channel.receive(data);
+    this.#diagnostics = (this.#diagnostics + data.toString("utf8")).slice(-diagnosticsBytes);
+    return undefined;
+  }
+
+  /** Resolves when the streams have ended and everybody who waits for the container knows. */
+  async #end(): Promise<void> {
     try {
-      for await (const piece of demultiplexer as AsyncIterable<OutputPiece>) {
-        if (piece.stream === "stdout") await this.#channel.receive(piece.data);
-        else this.#diagnostics = (this.#diagnostics + piece.data.toString("utf8")).slice(-diagnosticsBytes);
-      }
+      await finished(this.#socket, { writable: false });
+      this.#demultiplexer.end();
       this.#channel.lose(`The container ended while it was in use. ${this.#diagnostics}`.trim());
     } catch (error) {
       this.#channel.lose("The connection to the container was lost.", "CONTAINER_LOST", error);

@@ -1,4 +1,3 @@
-import type { Duplex } from "node:stream";
 import { DroverError } from "@drover/kernel";
 import Docker from "dockerode";
 import type {
@@ -9,6 +8,8 @@ import type {
   FoundContainer,
 } from "../../application/ports.ts";
 import type { Capability } from "../../domain/capability.ts";
+import { raced } from "../raced.ts";
+import { AttachedStream, type EngineAddress } from "./attached-stream.ts";
 import { containerSpec, labels, serviceLabel } from "./container-spec.ts";
 import { DockerContainer } from "./docker-container.ts";
 import { adviceFor, engineError, statusOf } from "./engine-errors.ts";
@@ -27,6 +28,12 @@ export interface DockerEngineOptions {
 }
 
 const healthTimeoutMs = 3000;
+/** How long a creation whose start was given up is waited for, so that what it makes is removed first. */
+const lateCreationMs = 3000;
+/** How long the exit of a process 1 that was never ready is waited for. */
+const exitTimeoutMs = 1000;
+/** What drover-init itself ends with: its service is gone, or the host did not let it set itself up. */
+const ownCodes: ReadonlySet<number> = new Set([70, 71]);
 
 /** Containers of a Docker daemon. Nothing is connected before the first call, so the daemon may come and go. */
 export class DockerEngine implements ExecBackend {
@@ -37,15 +44,18 @@ export class DockerEngine implements ExecBackend {
     "process-limit",
     "network-off",
     "file-isolation",
+    "process-one-apart",
   ]);
   readonly runtime: string;
   readonly #docker: Docker;
+  readonly #address: EngineAddress;
   readonly #options: DockerEngineOptions;
 
   constructor(options: DockerEngineOptions) {
     this.runtime = options.runtime === "" ? "default" : options.runtime;
     this.#options = options;
-    this.#docker = new Docker(addressOf(options.host));
+    this.#address = addressOf(options.host);
+    this.#docker = new Docker(clientOptions(this.#address));
   }
 
   async check(image: string, signal: AbortSignal): Promise<string> {
@@ -66,7 +76,7 @@ export class DockerEngine implements ExecBackend {
     let id: string | undefined;
     try {
       id = await raced(creating, signal);
-      return await raced(this.#startCreated(id), signal);
+      return await raced(this.#startCreated(id, signal), signal);
     } catch (error) {
       await this.#giveUp(id, creating);
       throw signal.aborted && error === signal.reason ? aborted(signal) : engineError(error, "start a container");
@@ -125,29 +135,26 @@ export class DockerEngine implements ExecBackend {
     }
   }
 
-  async #startCreated(id: string): Promise<DockerContainer> {
+  async #startCreated(id: string, signal: AbortSignal): Promise<DockerContainer> {
     const container = this.#docker.getContainer(id);
-    const attach = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
-    const socket = (await container.attach(attach)) as Duplex;
+    const stream = await AttachedStream.open(this.#address, id, signal);
     const exited = container.wait({ condition: "next-exit" }).catch(() => undefined);
-    const started = new DockerContainer(this.#docker, id, socket, exited);
+    const started = new DockerContainer(this.#docker, id, stream, exited);
     try {
       await container.start();
       await started.ready();
       return started;
     } catch (error) {
-      socket.destroy();
-      throw error;
+      stream.socket.destroy();
+      throw DroverError.from(error).reason === "CONTAINER_LOST" ? await whyNotReady(exited, error) : error;
     }
   }
 
   async #giveUp(id: string | undefined, creating: Promise<string>): Promise<void> {
     if (id !== undefined) return await removeContainer(this.#docker, id).catch(() => undefined);
-    // Not waited for: the engine may be hanging, and the reaper knows the container by its labels.
-    creating.then(
-      (late) => removeContainer(this.#docker, late).catch(() => undefined),
-      () => undefined,
-    );
+    const removed = creating.then((late) => removeContainer(this.#docker, late));
+    // Not for ever: the engine may be hanging, and the reaper knows the container by its labels.
+    await raced(removed, AbortSignal.timeout(lateCreationMs)).catch(() => undefined);
   }
 
   async #has(image: string): Promise<boolean> {
@@ -159,6 +166,17 @@ export class DockerEngine implements ExecBackend {
       throw error;
     }
   }
+}
+
+/** Process 1 that ended by itself before it was ready is not drover-init, or is made for another machine. */
+async function whyNotReady(exited: Promise<{ StatusCode: number } | undefined>, error: unknown): Promise<unknown> {
+  const code = await raced(exited, AbortSignal.timeout(exitTimeoutMs)).then(
+    (end) => end?.StatusCode,
+    () => undefined,
+  );
+  if (code === undefined || ownCodes.has(code) || code >= 128) return error;
+  const message = `The image's entry point ended with ${code} before it was ready: it is not drover-init, or is made for another machine.`;
+  return new DroverError("FAILED_PRECONDITION", message, { reason: "IMAGE_UNUSABLE", cause: error });
 }
 
 function missing(images: readonly string[]): DroverError {
@@ -176,19 +194,12 @@ function aborted(signal: AbortSignal): DroverError {
   });
 }
 
-async function raced<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const abort = Promise.withResolvers<never>();
-  const onAbort = () => abort.reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, abort.promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+function addressOf(host: string): EngineAddress {
+  if (host.startsWith("unix://")) return { path: host.slice("unix://".length) };
+  const url = new URL(host);
+  return { host: url.hostname, port: Number(url.port) };
 }
 
-function addressOf(host: string): Docker.DockerOptions {
-  if (host.startsWith("unix://")) return { socketPath: host.slice("unix://".length) };
-  const url = new URL(host);
-  return { protocol: "http", host: url.hostname, port: Number(url.port) };
+function clientOptions(address: EngineAddress): Docker.DockerOptions {
+  return "path" in address ? { socketPath: address.path } : { protocol: "http", ...address };
 }

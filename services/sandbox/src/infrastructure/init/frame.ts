@@ -54,41 +54,55 @@ export function encodeControl(type: number, value: unknown): Buffer {
 const passedOn = new Set<number>([frameTypes.stdout, frameTypes.stderr]);
 
 /**
- * Cuts a stream of bytes, in chunks of any size, into frames; a frame of output may come as several.
- * Throws on a frame over 1 MiB.
+ * Cuts a stream of bytes, in chunks of any size, into frames; a frame of output may come as several. A payload that
+ * lies whole in a chunk is a part of it, and is good for as long as the chunk is. Throws on a frame over 1 MiB.
  */
 export class FrameParser {
-  #rest: Buffer = Buffer.alloc(0);
-  /** Of a frame that is passed on, its type and what of it has not come yet. */
-  #open = { type: 0, missing: 0 };
+  readonly #header = Buffer.alloc(headerBytes);
+  #headerFilled = 0;
+  #missing = 0;
+  /** A payload that is passed on whole, of which the first bytes are there. */
+  #begun: Buffer | undefined;
 
   push(chunk: Buffer): Frame[] {
-    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     const frames: Frame[] = [];
-    let position = this.#passOn(bytes, 0, frames);
-    while (bytes.length - position >= headerBytes) {
-      const size = bytes.readUInt32BE(position + 1);
-      if (size > maxPayload) throw new Error(`Process 1 announced a frame of ${size} bytes.`);
-      const end = position + headerBytes + size;
-      if (bytes.length < end) {
-        const type = bytes.readUInt8(position);
-        if (!passedOn.has(type)) break;
-        this.#open = { type, missing: size };
-        position = this.#passOn(bytes, position + headerBytes, frames);
-        break;
+    for (let at = 0; at < chunk.length; ) {
+      if (this.#headerFilled < headerBytes) {
+        const copied = chunk.copy(this.#header, this.#headerFilled, at, at + headerBytes - this.#headerFilled);
+        at += copied;
+        this.#headerFilled += copied;
+        if (this.#headerFilled < headerBytes || !this.#isEmpty()) continue;
       }
-      frames.push({ type: bytes.readUInt8(position), payload: bytes.subarray(position + headerBytes, end) });
-      position = end;
+      const payload = chunk.subarray(at, at + this.#missing);
+      at += payload.length;
+      this.#missing -= payload.length;
+      this.#take(payload, frames);
     }
-    this.#rest = bytes.subarray(position);
     return frames;
   }
 
-  #passOn(bytes: Buffer, from: number, frames: Frame[]): number {
-    const { type, missing } = this.#open;
-    const payload = bytes.subarray(from, from + missing);
-    if (payload.length > 0) frames.push({ type, payload });
-    this.#open = { type, missing: missing - payload.length };
-    return from + payload.length;
+  /** Begins a frame whose header is there. */
+  #isEmpty(): boolean {
+    const size = this.#header.readUInt32BE(1);
+    if (size > maxPayload) throw new Error(`Process 1 announced a frame of ${size} bytes.`);
+    this.#missing = size;
+    return size === 0;
+  }
+
+  #take(payload: Buffer, frames: Frame[]): void {
+    const type = this.#header.readUInt8(0);
+    const isOver = this.#missing === 0;
+    if (isOver) this.#headerFilled = 0;
+    if (passedOn.has(type)) {
+      if (payload.length > 0) frames.push({ type, payload });
+    } else if (isOver && this.#begun === undefined) {
+      frames.push({ type, payload });
+    } else {
+      this.#begun ??= Buffer.allocUnsafe(payload.length + this.#missing);
+      this.#begun.set(payload, this.#begun.length - this.#missing - payload.length);
+      if (!isOver) return;
+      frames.push({ type, payload: this.#begun });
+      this.#begun = undefined;
+    }
   }
 }

@@ -6,7 +6,9 @@ import type {
   ContainerFile,
   ProgramReport,
   ProgramRequest,
+  SessionFace,
 } from "../../application/ports.ts";
+import { inTurn } from "../in-turn.ts";
 import { ChangeReader } from "./change-reader.ts";
 import { encodeControl, encodeFrame, type Frame, FrameParser, frameTypes } from "./frame.ts";
 import { InitSession } from "./init-session.ts";
@@ -15,6 +17,7 @@ import { StdinFeed } from "./stdin-feed.ts";
 
 const chunkBytes = 32 * 1024;
 const drainMs = 200;
+const collectWaitMs = 60_000;
 
 /** Who gets the frames at the moment; it settles by itself and may make the next frame wait. */
 type Receiver = (frame: Frame) => Promise<void> | void;
@@ -30,7 +33,7 @@ export class InitChannel {
   readonly #lost = Promise.withResolvers<never>();
   readonly #ready = Promise.withResolvers<void>();
   /** Commands beside the one conversation. */
-  readonly session = new InitSession((bytes) => void this.#send(bytes), this.#lost.promise);
+  readonly #commands = new InitSession((bytes) => void this.#send(bytes), this.#lost.promise);
   #receiver: Receiver = () => undefined;
   #isLost = false;
 
@@ -49,18 +52,12 @@ export class InitChannel {
     await Promise.race([this.#ready.promise, this.#lost.promise]);
   }
 
-  /** Bytes of the container's standard output, in order. */
-  async receive(chunk: Buffer): Promise<void> {
-    for (const frame of this.#parser.push(chunk)) {
-      if (frame.type === frameTypes.fault) {
-        const { reason, message } = faultReport(frame.payload);
-        this.lose(`Process 1 refused a request: ${reason}.`, reason, new Error(message));
-      } else if (frame.type === frameTypes.ready) {
-        this.#ready.resolve();
-      } else if (!this.session.take(frame)) {
-        await this.#receiver(frame);
-      }
-    }
+  /**
+   * Bytes of the container's standard output, in order. They are used up when it returns; where that is a promise,
+   * when that has settled.
+   */
+  receive(chunk: Buffer): Promise<void> | undefined {
+    return inTurn(this.#parser.push(chunk).values(), (frame) => this.#handle(frame));
   }
 
   /** Ends every conversation; the first reason counts. */
@@ -77,13 +74,13 @@ export class InitChannel {
     }
   }
 
-  async deleteFile(path: string): Promise<void> {
-    await this.#write(encodeControl(frameTypes.delete, { path }));
-  }
-
-  /** Makes every process stand still, or go on. */
-  pause(paused: boolean): void {
-    this.#send(encodeFrame(paused ? frameTypes.pause : frameTypes.resume, new Uint8Array()));
+  /** What a session does with its container. */
+  get session(): SessionFace {
+    return {
+      start: (command) => this.#commands.start(command),
+      pause: (paused) => void this.#send(encodeFrame(paused ? frameTypes.pause : frameTypes.resume, new Uint8Array())),
+      deleteFile: (path) => this.#write(encodeControl(frameTypes.delete, { path })),
+    };
   }
 
   async run(program: ProgramRequest): Promise<ProgramReport> {
@@ -126,7 +123,9 @@ export class InitChannel {
     this.#send(encodeControl(frameTypes.kill, { signal: number }));
   }
 
+  /** Ends every conversation where it takes longer than a minute. */
   async collect(limits: CollectLimits, onChange: (change: CollectedChange) => Promise<void>): Promise<void> {
+    const timer = setTimeout(() => this.lose("Collecting the changes took too long."), collectWaitMs);
     const end = this.#conversation<void>((done) => {
       const reader = new ChangeReader(limits, onChange);
       return async (frame) => {
@@ -138,7 +137,18 @@ export class InitChannel {
       };
     });
     this.#send(encodeControl(frameTypes.collect, { max_files: limits.maxFiles, max_bytes: limits.maxBytes }));
-    await end;
+    await end.finally(() => clearTimeout(timer));
+  }
+
+  #handle(frame: Frame): Promise<void> | void {
+    if (frame.type === frameTypes.fault) {
+      const { reason, message } = faultReport(frame.payload);
+      this.lose(`Process 1 refused a request: ${reason}.`, reason, new Error(message));
+    } else if (frame.type === frameTypes.ready) {
+      this.#ready.resolve();
+    } else if (!this.#commands.take(frame)) {
+      return this.#receiver(frame);
+    }
   }
 
   async #conversation<T>(begin: (done: PromiseWithResolvers<T>) => Receiver): Promise<T> {

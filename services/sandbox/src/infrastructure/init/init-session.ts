@@ -33,6 +33,7 @@ export class InitSession {
         env: Object.entries(request.environment).map(([name, value]) => `${name}=${value}`),
         cwd: "/workspace",
         drain_ms: drainMs,
+        cpu_ms: request.cpuTimeMs,
       }),
     );
     return command;

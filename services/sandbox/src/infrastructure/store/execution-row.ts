@@ -8,7 +8,10 @@ import type { SandboxSchema } from "./schema.ts";
 type Table = SandboxSchema["execution"];
 
 /** A row with its output, or without (lists leave it in the database). */
-export type ExecutionRow = Omit<Selectable<Table>, OutputColumn | "body_hash" | "owner" | "lease_until"> &
+export type ExecutionRow = Omit<
+  Selectable<Table>,
+  OutputColumn | "body_hash" | "owner" | "lease_until" | "container_id"
+> &
   Partial<Pick<Selectable<Table>, OutputColumn>>;
 
 type OutputColumn = "stdout_head" | "stdout_tail" | "stderr_head" | "stderr_tail" | "compile_output";

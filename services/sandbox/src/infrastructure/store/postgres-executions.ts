@@ -81,6 +81,17 @@ export class PostgresExecutions implements ExecutionStore {
     });
   }
 
+  async gotContainer(tenant: string, id: string, containerId: string): Promise<void> {
+    await this.#db.withTenant(tenant, async (tx) => {
+      await tx
+        .updateTable("execution")
+        .set({ container_id: containerId })
+        .where("tenant_id", "=", tenant)
+        .where("id", "=", id)
+        .execute();
+    });
+  }
+
   async finish(execution: Execution): Promise<void> {
     await this.#db.withTenant(execution.tenant, (tx) => writeEnd(tx, execution));
   }

@@ -1,6 +1,7 @@
+import { isId } from "@drover/kernel";
 import type { Database } from "@drover/postgres";
 import { sql } from "kysely";
-import type { Ledger } from "../../application/ports.ts";
+import type { FoundContainer, Ledger } from "../../application/ports.ts";
 import { emptyResult } from "../../domain/execution.ts";
 import { outcomeOf } from "../../domain/verdict.ts";
 import { leaseSeconds } from "./postgres-executions.ts";
@@ -61,17 +62,22 @@ export class PostgresLedger implements Ledger {
     });
   }
 
-  async over(runIds: readonly string[]): Promise<ReadonlySet<string>> {
-    const ids = runIds.filter((id) => /^[0-9a-f-]{36}$/.test(id)).slice(0, rowsAtOnce);
+  async over(containers: readonly FoundContainer[]): Promise<ReadonlySet<string>> {
+    const asked = containers.slice(0, rowsAtOnce);
+    const ids = asked.map(({ id }) => id);
+    const runIds = asked.map(({ runId }) => runId).filter((id) => isId(id));
     if (ids.length === 0) return new Set();
     return await this.#db.withSystem("strays", async (tx) => {
       const rows = await tx
         .selectFrom("execution")
-        .select("id")
-        .where("id", "in", ids)
+        .select(["id", "container_id"])
         .where("result", "is not", null)
+        .where((where) =>
+          where.or([where("container_id", "in", ids), ...(runIds.length > 0 ? [where("id", "in", runIds)] : [])]),
+        )
         .execute();
-      return new Set(rows.map(({ id }) => id));
+      const over = new Set(rows.flatMap(({ id, container_id }) => [id, container_id ?? id]));
+      return new Set(asked.filter(({ id, runId }) => over.has(id) || over.has(runId)).map(({ id }) => id));
     });
   }
 

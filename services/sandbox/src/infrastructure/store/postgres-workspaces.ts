@@ -12,7 +12,7 @@ import {
 } from "../../domain/change-set.ts";
 import { sha256 } from "../sha256.ts";
 import type { SandboxSchema } from "./schema.ts";
-import { writeEnd } from "./write-end.ts";
+import { requireRunning, runOver, writeEnd } from "./write-end.ts";
 
 type Tx = Transaction<SandboxSchema>;
 
@@ -89,6 +89,7 @@ export class PostgresWorkspaces implements WorkspaceStore {
       const row = await lockedRow(tx, tenant, id);
       const known = await claimRequest(tx, tenant, `PutFiles/${id}`, options.requestId, options.bodyHash, id);
       if (known !== undefined) return { workspace: workspaceOf(row), outcomes: [], repeated: true };
+      if (options.under !== undefined) await requireRunning(tx, tenant, options.under);
       if (options.exact && row.version !== options.since) {
         const message = `The workspace has version ${row.version}, not ${options.since}; read it and try again.`;
         throw new DroverError("ABORTED", message, { reason: "WORKSPACE_VERSION" });
@@ -98,9 +99,7 @@ export class PostgresWorkspaces implements WorkspaceStore {
       const { apply, outcomes } = mergeChanges(changes, current, touched);
       const workspace = await this.#write(tx, tenant, row, apply, current, options);
       const commit = { workspace, outcomes, repeated: false };
-      if (options.ends !== undefined && !(await writeEnd(tx, options.ends(commit)))) {
-        throw new DroverError("ABORTED", "The run is over already.", { reason: "RUN_OVER", retryable: false });
-      }
+      if (options.ends !== undefined && !(await writeEnd(tx, options.ends(commit)))) throw runOver();
       return commit;
     });
   }

@@ -17,6 +17,7 @@ interface ExecutionTable {
   ended_at: Date | null;
   owner: string;
   lease_until: ColumnType<Date, unknown, unknown>;
+  container_id: ColumnType<string | null, never, string>;
   result: ColumnType<unknown, string | null, string | null>;
   stdout_head: Uint8Array | null;
   stdout_tail: Uint8Array | null;
