@@ -22,8 +22,17 @@ test(`under faults by seed ${seed} nothing is lost, done twice or told different
   const states = Object.entries(Object.groupBy(history.tasks, ({ state }) => state)).map(
     ([s, all]) => `${s} ${all?.length}`,
   );
-  process.stdout.write(`chaos: seed ${seed}, faults ${JSON.stringify(faults)}, tasks ${states.join(", ")}\n`);
+  const approvals = Object.groupBy(
+    history.tasks.flatMap((task) => task.approvals),
+    ({ state }) => state,
+  );
+  const decided = Object.entries(approvals).map(([s, all]) => `${s} ${all?.length}`);
+  const resumed = history.operations.filter(({ kind, outcome }) => kind === "resume" && outcome === "ok").length;
+  process.stdout.write(
+    `chaos: seed ${seed}, faults ${JSON.stringify(faults)}, tasks ${states.join(", ")}, approvals ${decided.join(", ")}, resumed ${resumed}\n`,
+  );
   expect(historyFaults(history)).toEqual([]);
   expect(refused).toBe(0);
   expect(history.tasks.length).toBeGreaterThan(0);
+  expect([approvals.APPROVED?.length ?? 0, resumed].every((count) => count > 0)).toBe(true);
 });

@@ -4,7 +4,8 @@ import { startHarness } from "../harness.ts";
 import { type OrchestratorProcess, startOrchestratorProcess } from "../orchestrator-process.ts";
 import type { History } from "./history.ts";
 import { failpoints, type InterceptPlan } from "./intercept.ts";
-import { plannedScript, promptOf } from "./planned-script.ts";
+import { askAbout, decideUntil, loadUntil } from "./load.ts";
+import { plannedScript } from "./planned-script.ts";
 import { type Random, randomOf } from "./random.ts";
 import { ownerEntries, recordedTasks } from "./read-record.ts";
 import { Recorder } from "./recorder.ts";
@@ -14,6 +15,7 @@ const replicas = 2;
 const short = {
   DROVER_LEASE_TTL_MS: "1500",
   DROVER_CLAIM_POLL_MS: "200",
+  DROVER_APPROVAL_EXPIRY_MS: "200",
   // A fault may strike many times before a task's first commit, and what is shown here is not the dead letter.
   DROVER_DEAD_LETTER_CLAIMS: "1000",
   DROVER_TENANT_RUNNING: "100",
@@ -38,18 +40,24 @@ export async function runChaos(seed: number, ms: number, folder: string): Promis
   await using world = await startWorld(folder, random);
   const over = performance.now() + ms;
   const faults: Record<string, number> = {};
-  const load = loadUntil(world, random, over);
+  const load = loadUntil(world, random, over, AbortSignal.timeout(ms + 2 * settleMs));
+  const quiet = new AbortController();
+  const deciding = decideUntil(world.recorder, randomOf(seed + 1), quiet.signal);
   while (performance.now() < over) {
     const name = random.pick(Object.keys(strike));
     faults[name] = (faults[name] ?? 0) + 1;
     await strike[name]?.(world, random);
     await pause(random.below(1_500));
   }
-  const submitted = await load;
+  const { submitted, bystanders } = await load;
   await world.mend();
   const settled = AbortSignal.timeout(settleMs);
-  await Promise.all(submitted.map((taskId) => world.recorder.watch(taskId, settled)));
-  await world.earlier;
+  // Also those whose submission got no answer.
+  const all = new Set([...submitted, ...(await world.recorder.listed())]);
+  await Promise.all([...all].map((taskId) => world.recorder.watch(taskId, settled)));
+  await bystanders;
+  quiet.abort();
+  await deciding;
   return {
     faults,
     refused: world.harness.model.requests.filter(({ status }) => status === 400).length,
@@ -92,6 +100,7 @@ async function startWorld(folder: string, random: Random) {
   };
   started.defer(async () => void (await Promise.all([...running.keys()].map(end))));
   await Promise.all(Array.from({ length: replicas }, (_, slot) => start(slot, false)));
+  for (const { front } of running.values()) await askAbout(front, tenant);
   const anyReplica = () => {
     const { front } = random.pick([...running.values()]);
     return front;
@@ -102,7 +111,6 @@ async function startWorld(folder: string, random: Random) {
     recorder: new Recorder(tenant, anyReplica),
     /** Watches while the faults come; the recorder watches once more when they are over. */
     bystander: new Recorder(tenant, anyReplica),
-    earlier: Promise.resolve() as Promise<unknown>,
     /** Every replica fresh and without a plan to fail. */
     async mend() {
       for (let slot = 0; slot < replicas; slot++) {
@@ -112,37 +120,6 @@ async function startWorld(folder: string, random: Random) {
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-/** Submits, watches and sometimes cancels tasks; gives the ids that were accepted. */
-async function loadUntil(world: World, random: Random, over: number): Promise<string[]> {
-  const accepted: string[] = [];
-  const watches: Promise<void>[] = [];
-  const until = AbortSignal.timeout(Math.ceil(Math.max(1, over - performance.now())) + settleMs);
-  while (performance.now() < over) {
-    const taskId = await world.recorder.submit(promptOf(planOf(random))).catch(() => undefined);
-    if (taskId !== undefined) {
-      accepted.push(taskId);
-      watches.push(world.bystander.watch(taskId, until));
-      if (random.below(3) === 0) {
-        await pause(random.below(500));
-        await world.recorder.cancel(random.below(4) === 0 ? random.pick(accepted) : taskId, "chaos");
-      }
-    }
-    await pause(200 + random.below(600));
-  }
-  world.earlier = Promise.all(watches);
-  return accepted;
-}
-
-function planOf(random: Random): string[][] {
-  const mark = newId();
-  return Array.from({ length: 1 + random.below(3) }, (_, round) =>
-    Array.from({ length: 1 + random.below(3) }, (_call, call) => {
-      const name = `${mark} ${round} ${call}`;
-      return random.below(2) === 0 ? `print ${name}` : `sleep ${random.below(700)} ${name}`;
-    }),
-  );
 }
 
 /** What can go wrong, each by a name that is counted. */

@@ -27,7 +27,7 @@ const events = ["status_changed", "status_changed", "assistant_message", "status
   .map((type, index) => ({ sequence: index + 1, type, text: `e${index + 1}` }));
 
 const task: RecordedTask = {
-  ...{ id: "t1", state: "SUCCEEDED", version: 8, lastSequence: 6, epoch: 2, events, calls: [call] },
+  ...{ id: "t1", state: "SUCCEEDED", version: 8, lastSequence: 6, epoch: 2, events, calls: [call], approvals: [] },
   transitions: [
     transition(1, "UNSPECIFIED", "CREATED", 1),
     transition(2, "CREATED", "RUNNING", 2),
@@ -86,7 +86,8 @@ test("a sound history has no faults, one that was cancelled, resumed and cancell
     })),
   });
   const cancelled = { ...operation, kind: "cancel" as const, accepted: true };
-  expect(historyFaults({ ...resumed, watches: [], operations: [operation, cancelled] })).toEqual([]);
+  const resume = { ...operation, kind: "resume" as const, accepted: true };
+  expect(historyFaults({ ...resumed, watches: [], operations: [operation, cancelled, resume] })).toEqual([]);
 });
 
 test.each<[string, RegExp, History]>([
@@ -208,6 +209,11 @@ test.each<[string, RegExp, History]>([
     "a watcher who saw something else",
     /another event 2/,
     { ...sound, watches: [{ taskId: "t1", events: seen.with(1, { sequence: 2, text: "x" }), complete: true }] },
+  ],
+  [
+    "a watch that nobody followed to the end",
+    /no watcher of task t1 was told of its end/,
+    { ...sound, watches: [{ taskId: "t1", events: seen.slice(0, 4), complete: false }] },
   ],
   [
     "a watcher who was let go early",

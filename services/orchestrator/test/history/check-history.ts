@@ -1,16 +1,18 @@
+import { decisionFaults } from "./check-decisions.ts";
 import { taskFaults } from "./check-task.ts";
 import type { History, RecordedTask, Watched } from "./history.ts";
 
 /**
  * What a run under faults has broken, in words; empty where it has broken nothing: one end per attempt, legal
  * transitions, versions and sequences without a gap, one owner at a time, no side effect twice and none without a
- * recorded intent, watchers saw the stored log, every history is valid for a strict provider, and what clients were
- * told is so.
+ * recorded intent, no decision twice and no call against one, watchers saw the stored log, every history is valid for a
+ * strict provider, and what clients were told is so.
  */
 export function historyFaults(history: History): string[] {
   return [
     ...history.tasks.flatMap(taskFaults),
     ...operationFaults(history),
+    ...decisionFaults(history),
     ...ownerFaults(history),
     ...effectFaults(history),
     ...watchFaults(history),
@@ -27,10 +29,6 @@ function* operationFaults({ operations, tasks }: History): Generator<string> {
   const known = new Set(submitted.map(({ taskId }) => taskId));
   const strangers = tasks.filter(({ id }) => !known.has(id)).length;
   if (strangers > unanswered) yield `${strangers} tasks that nobody was told of, for ${unanswered} unknown submissions`;
-  for (const { kind, outcome, accepted, taskId } of operations) {
-    if (kind !== "cancel" || outcome !== "ok" || !accepted) continue;
-    if (byId.get(taskId)?.state === "SUCCEEDED") yield `task ${taskId} succeeded after its cancel was accepted`;
-  }
 }
 
 /** Each epoch has one owner, each version one writer, and writers follow one another by epoch. */
@@ -78,6 +76,11 @@ function* effectFaults({ effects, tasks }: History): Generator<string> {
 
 function* watchFaults({ watches, tasks }: History): Generator<string> {
   const byId = new Map(tasks.map((task) => [task.id, task]));
+  for (const [taskId, mine] of Object.entries(Object.groupBy(watches, ({ taskId: id }) => id))) {
+    const whole = byId.get(taskId)?.events.length;
+    const told = mine?.some(({ complete, events }) => complete && events.length === whole);
+    if (whole !== undefined && !told) yield `no watcher of task ${taskId} was told of its end`;
+  }
   for (const watch of watches) {
     const task = byId.get(watch.taskId);
     if (task === undefined) yield `task ${watch.taskId} was watched and is lost`;
@@ -94,7 +97,8 @@ function* differences({ events, complete }: Watched, task: RecordedTask): Genera
     }
     if (stored?.text !== text) yield `a watcher of task ${task.id} got another event ${sequence} than is stored`;
   }
-  if (complete && events.length !== task.events.length) {
+  // A task that was resumed had an end before its last one.
+  if (complete && task.events[events.length - 1]?.type !== "task_completed") {
     yield `a watcher of task ${task.id} was told of the end after ${events.length} of ${task.events.length} events`;
   }
 }

@@ -10,10 +10,42 @@ export interface Operation {
   readonly taskId: string;
   /** Of a cancel that was accepted: the wish counts, because the task had not ended. */
   readonly accepted: boolean;
+  /** Of a decision. */
+  readonly decision?: AskedDecision;
+}
+
+/** A decision as somebody asked for it, and what the answer said of the approval. */
+export interface AskedDecision extends Verdict {
+  readonly approvalId: string;
+  readonly callId: string;
+  /** Who decided, by the answer to this or another decision; absent where the answer did not say. */
+  readonly told?: Pick<Verdict, "state" | "by">;
+}
+
+/** How an approval ended. */
+interface Verdict {
+  readonly state: string;
+  readonly by: string;
+  /** The call runs with the approver's arguments. */
+  readonly edited: boolean;
+}
+
+/** An approval as it is stored. */
+export interface RecordedApproval extends Verdict {
+  readonly id: string;
+  readonly callId: string;
+  /** Empty where it asks whether a call is sent again. */
+  readonly rule: string;
+  /** Of the arguments that may be run. */
+  readonly argumentsHash: string;
+  /** It was decided when its time was over; the database's clock. */
+  readonly late: boolean;
+  /** States in the tenant's log of approvals, in order. */
+  readonly changes: readonly string[];
 }
 
 /** Something that a tool did in the world. */
-interface Effect {
+export interface Effect {
   readonly callId: string;
   /** What is done; it must be done once at most, whatever the ids of the calls are. */
   readonly key: string;
@@ -65,7 +97,8 @@ export interface RecordedTask {
   readonly transitions: readonly RecordedTransition[];
   readonly steps: readonly (Step & { readonly epoch: number })[];
   readonly calls: readonly ToolCallRecord[];
-  readonly events: readonly (SeenEvent & { readonly type: string })[];
+  readonly approvals: readonly RecordedApproval[];
+  readonly events: readonly (SeenEvent & { readonly type: string; readonly approvalId?: string })[];
 }
 
 /** Everything that is known of a run under faults, once it is over and quiet. */

@@ -8,7 +8,7 @@ import { watchMessage } from "../../src/api/to-proto.ts";
 import { systemJobs } from "../../src/infrastructure/postgres-task-store.ts";
 import type { OrchestratorSchema } from "../../src/infrastructure/schema.ts";
 import { callOf, eventOf, stepOf } from "../../src/infrastructure/task-rows.ts";
-import type { OwnerEntry, RecordedTask } from "./history.ts";
+import type { OwnerEntry, RecordedApproval, RecordedTask } from "./history.ts";
 
 interface TransitionRow {
   readonly task_id: string;
@@ -25,6 +25,19 @@ interface EpochRow {
   readonly epoch: number;
 }
 
+interface ApprovalRow {
+  readonly id: string;
+  readonly task_id: string;
+  readonly call_id: string;
+  readonly rule: string;
+  readonly state: string;
+  readonly decided_by: string;
+  readonly edited_hash: string;
+  readonly arguments_hash: string;
+  readonly late: boolean;
+  readonly changes: string[];
+}
+
 /** Everything that is stored of a tenant's tasks. */
 export async function recordedTasks(url: string, tenant: string): Promise<RecordedTask[]> {
   await using db = openDatabase<OrchestratorSchema>({ url, service: "orchestrator", systemJobs, poolMax: 2 });
@@ -35,6 +48,9 @@ export async function recordedTasks(url: string, tenant: string): Promise<Record
     const epochOf = new Map(epochs.map((row) => [`${row.task_id}/${row.seq}`, row.epoch]));
     const steps = await tx.selectFrom("step").selectAll().orderBy("seq").execute();
     const calls = await tx.selectFrom("tool_call").selectAll().orderBy("step_seq").orderBy("ordinal").execute();
+    const { rows: approvals } = await sql<ApprovalRow>`SELECT a.*, coalesce(decided_at > expires_at, false) AS late,
+      (SELECT array_agg(c.state ORDER BY c.sequence) FROM approval_change c WHERE c.approval_id = a.id) AS changes
+      FROM approval a ORDER BY a.id`.execute(tx);
     const events = await tx.selectFrom("event").selectAll().orderBy("sequence").execute();
     return tasks.map((task): RecordedTask => {
       const mine = ({ task_id: id }: { readonly task_id: string }) => id === task.id;
@@ -55,13 +71,25 @@ export async function recordedTasks(url: string, tenant: string): Promise<Record
           .filter(mine)
           .map((row) => ({ ...stepOf(row), epoch: epochOf.get(`${row.task_id}/${row.seq}`) ?? -1 })),
         calls: calls.filter(mine).map(callOf),
+        approvals: approvals.filter(mine).map(approvalOf),
         events: events.filter(mine).map((row) => {
           const event = eventOf(row);
-          return { sequence: event.sequence, type: event.body.type, text: textOf(event) };
+          const { body } = event;
+          const about = body.type === "approval_decided" ? { approvalId: body.approvalId } : {};
+          return { sequence: event.sequence, type: body.type, text: textOf(event), ...about };
         }),
       };
     });
   });
+}
+
+function approvalOf(row: ApprovalRow): RecordedApproval {
+  const edited = row.edited_hash !== "";
+  return {
+    ...{ id: row.id, callId: row.call_id, rule: row.rule, state: row.state, by: row.decided_by, edited },
+    argumentsHash: edited ? row.edited_hash : row.arguments_hash,
+    ...{ late: row.late, changes: row.changes },
+  };
 }
 
 function textOf(event: ReturnType<typeof eventOf>): string {
