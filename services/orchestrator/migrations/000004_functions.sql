@@ -249,7 +249,8 @@ BEGIN
 END $$;
 
 -- One commit of a worker. Outcome 'committed', 'fenced' (another owner, another version or an ended task: nothing
--- was written) or 'cancelled' (a success that came after a cancel: nothing was written).
+-- was written), 'cancelled' (a success that came after a cancel: nothing was written) or 'rules_changed' (the calls were
+-- judged by another version of the tenant's rules than there is now: nothing was written).
 DROP FUNCTION commit_task(text, uuid, bigint, bigint, jsonb);
 CREATE FUNCTION commit_task(p_tenant text, p_task uuid, p_epoch bigint, p_version bigint, p_change jsonb,
   OUT outcome text, OUT version bigint, OUT last_sequence bigint, OUT cancel_requested boolean,
@@ -267,6 +268,11 @@ DECLARE
   v_first bigint;
 BEGIN
   PERFORM set_config('app.tenant', p_tenant, true);
+  IF (p_change->>'rules')::bigint
+      <> coalesce((SELECT v.version FROM policy_version v WHERE v.tenant_id = p_tenant), 0) THEN
+    outcome := 'rules_changed';
+    RETURN;
+  END IF;
   -- Check, lock and write in one; no column of an index is among them.
   UPDATE task k SET
       version = k.version + 1,

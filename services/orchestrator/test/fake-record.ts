@@ -130,7 +130,7 @@ export function partsOf(record: FakeRecord, execute: Tool["execute"]): RunParts 
     toolPatienceMs: 0,
     parallel: 4,
     maxCalls: 16,
-    policies: { judgeOf: async () => () => undefined },
+    policies: { judgeOf: async () => () => undefined, rulesOf: async () => ({ version: 0, judge: () => undefined }) },
     maxOutputTokens: 100,
     promptTokens: (messages) => messages.length,
     checks: { rules: () => [], jsonSchema: () => [], code: async () => [] },

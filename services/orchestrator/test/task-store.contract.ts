@@ -91,6 +91,13 @@ export function taskStoreContract(name: string, open: () => Promise<TaskStore>):
       expect((await store.submit(newTask("other"), request("same", "x"), 1_000)).outcome).toBe("created");
     });
 
+    test("a commit that rests on other rules than the tenant's writes nothing", async () => {
+      const claim = await claimed(store, "ruled");
+      expect(await store.commit(claim, 1, { ...started, rules: 1 })).toEqual({ outcome: "rules_changed" });
+      expect(await store.get("ruled", claim.taskId)).toMatchObject({ state: "CREATED", version: 1, lastSequence: 1 });
+      expect(await store.commit(claim, 1, { ...started, rules: 0 })).toMatchObject({ outcome: "committed" });
+    });
+
     test("a whole round is three commits, and the log says what happened", async () => {
       const claim = await claimed(store, "rounds");
       const callId = newId();

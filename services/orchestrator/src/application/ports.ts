@@ -116,6 +116,8 @@ export interface TaskChange {
   readonly round?: number;
   readonly steps?: readonly { readonly seq: number; readonly round: number; readonly body: StepBody }[];
   readonly intents?: readonly Intent[];
+  /** Version of the rules by which the intents were judged. */
+  readonly rules?: number;
   /** Calls that are recorded already and must now wait for a decision. */
   readonly awaiting?: readonly { readonly callId: string; readonly id: string }[];
   readonly approvals?: readonly NewApproval[];
@@ -133,7 +135,7 @@ export interface TaskChange {
   readonly reworks?: number;
 }
 
-/** What became of a commit. `fenced` and `cancelled` wrote nothing. */
+/** What became of a commit. All but `committed` wrote nothing. */
 export type CommitOutcome =
   | {
       readonly outcome: "committed";
@@ -145,7 +147,9 @@ export type CommitOutcome =
   /** Somebody else holds the task, or it has ended. */
   | { readonly outcome: "fenced" }
   /** A success that came after a cancel. */
-  | { readonly outcome: "cancelled" };
+  | { readonly outcome: "cancelled" }
+  /** The tenant's rules are not those of the version that the change names. */
+  | { readonly outcome: "rules_changed" };
 
 /** The record of tasks. Every method may fail with UNAVAILABLE when the database is away. */
 export interface TaskStore {

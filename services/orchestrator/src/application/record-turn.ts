@@ -12,7 +12,7 @@ import { digest } from "./digest.ts";
 import { failTask } from "./end-task.ts";
 import { gateCalls } from "./gate-calls.ts";
 import type { Intent, TaskChange } from "./ports.ts";
-import { type RuleParts, readRules } from "./read-rules.ts";
+import { commitJudged, type RuleParts } from "./read-rules.ts";
 import type { TaskSession } from "./task-session.ts";
 import type { ToolBox } from "./tool-ports.ts";
 
@@ -53,8 +53,7 @@ export async function recordTurn(
     }
     case "tool_calls":
       if (unanswered) return unansweredEnd(session, change, limit, "it asked for tools again");
-      await session.commit(await gated(parts, session, change, intents));
-      return;
+      return commitGated(parts, session, change, intents);
     case "empty":
     case "length": {
       const what = decision.kind === "empty" ? "its turn was empty" : "its turn was cut at the output limit";
@@ -88,17 +87,18 @@ export async function recordTurn(
   }
 }
 
-/** The turn with its calls judged by the rules of now; what waits for somebody is in the same commit. */
-async function gated(
+/** Commits the turn with its calls judged by the rules of now; what waits for somebody is in the same commit. */
+async function commitGated(
   parts: RecordParts,
   session: TaskSession,
   change: TaskChange,
   intents: readonly Intent[],
-): Promise<TaskChange> {
+): Promise<void> {
   const { task } = session;
-  const judge = await readRules(parts, session);
-  const judged = gateCalls(parts, { agent: task.agent, offered: agentOf(task).tools, judge }, intents);
-  return { ...change, ...judged, events: [...(change.events ?? []), ...(judged.events ?? [])] };
+  await commitJudged(parts, session, (judge) => {
+    const judged = gateCalls(parts, { agent: task.agent, offered: agentOf(task).tools, judge }, intents);
+    return { ...change, ...judged, events: [...(change.events ?? []), ...(judged.events ?? [])] };
+  });
 }
 
 function unansweredEnd(session: TaskSession, change: TaskChange, limit: BudgetKind, what: string): Promise<void> {

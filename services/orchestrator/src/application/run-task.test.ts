@@ -15,7 +15,7 @@ test("a round is three commits: the turn with its intents, dispatched, the resul
   };
   expect(await runTask(partsOf(record, slowFirst), claim, new RunControl())).toBe("ended");
   const parts = record.changes.map((change) =>
-    Object.keys(change).filter((key) => !["events", "usage", "round", "toolCalls"].includes(key)),
+    Object.keys(change).filter((key) => !["events", "usage", "round", "rules", "toolCalls"].includes(key)),
   );
   const round = [["steps", "intents"], ["dispatched"], ["results", "steps"]];
   expect(parts).toEqual([

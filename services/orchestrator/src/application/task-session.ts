@@ -76,21 +76,19 @@ export class TaskSession {
   }
 
   /**
-   * Writes a change and takes it over here. False where a cancel has won; throws ABORTED with reason
-   * LEASE_LOST where the task is held by somebody else, and also where the outcome is not known: the
+   * Writes a change and takes it over here, unless a cancel has won or its rules are no longer the tenant's. Throws
+   * ABORTED with reason LEASE_LOST where the task is held by somebody else, and also where the outcome is not known: the
    * next owner then reads what really happened.
    */
-  async commit(change: TaskChange): Promise<boolean> {
+  async commit(change: TaskChange): Promise<Exclude<CommitOutcome["outcome"], "fenced">> {
     if (this.control.stopped === "LEASE_LOST") throw leaseLost();
     const outcome = await this.#parts.store.commit(this.claim, this.task.version, change).catch((cause: unknown) => {
       if (cause instanceof DroverError) throw leaseLost(cause);
       throw cause;
     });
     if (outcome.outcome === "fenced") throw leaseLost();
-    if (outcome.outcome === "cancelled") {
-      this.task = { ...this.task, cancelRequested: true };
-      return false;
-    }
+    if (outcome.outcome === "cancelled") this.task = { ...this.task, cancelRequested: true };
+    if (outcome.outcome !== "committed") return outcome.outcome;
     const from = this.task.state;
     this.task = changed(this.task, change, outcome);
     if (change.state !== undefined) tellState(this.root, change.state, from);
@@ -109,7 +107,7 @@ export class TaskSession {
       this.task = { ...this.task, cancelRequested: true };
       this.control.cancel();
     }
-    return true;
+    return outcome.outcome;
   }
 
   /** Ends the spans with what is recorded, or leaves them to the next owner. */

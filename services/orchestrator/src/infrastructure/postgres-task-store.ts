@@ -2,6 +2,7 @@ import { DroverError } from "@drover/kernel";
 import type { Database } from "@drover/postgres";
 import { sql } from "kysely";
 import type { Claim, CommitOutcome, SubmitOutcome, TaskStore } from "../application/ports.ts";
+import { unlessPurged } from "./purge-refusal.ts";
 import type { OrchestratorSchema } from "./schema.ts";
 import { callOf, changeJson, eventOf, stepOf, storableJson, taskOf } from "./task-rows.ts";
 
@@ -14,7 +15,7 @@ export function createPostgresTaskStore(db: Database<OrchestratorSchema>): TaskS
     async submit(task, request, maxQueued) {
       const { tenant, ...body } = task;
       const parameters = [tenant, request.method, request.id, request.bodyHash, storableJson(body), maxQueued];
-      return submitOutcomeOf(only(await db.callAsService<SubmitRow>("submit_task", parameters)));
+      return submitOutcomeOf(only(await unlessPurged(db.callAsService<SubmitRow>("submit_task", parameters))));
     },
     get: (tenant, taskId) =>
       db.withTenant(tenant, async (tx) => {
@@ -121,7 +122,7 @@ async function loadHeld(db: Database<OrchestratorSchema>, { tenant, taskId, epoc
 }
 
 interface CommitRow {
-  readonly outcome: "committed" | "fenced" | "cancelled";
+  readonly outcome: "committed" | "fenced" | "cancelled" | "rules_changed";
   readonly version: number;
   readonly last_sequence: number;
   readonly cancel_requested: boolean;
