@@ -6,9 +6,9 @@ import { tellEnd } from "./tell-end.ts";
 
 /** What keeping house needs, and how often what is done. */
 export interface HouseParts {
-  readonly store: TaskStore;
-  readonly records: TaskRecords;
-  readonly signals: TaskSignals;
+  readonly store: Pick<TaskStore, "get">;
+  readonly records: Pick<TaskRecords, "bury" | "expire">;
+  readonly signals: Pick<TaskSignals, "committed" | "ready">;
   readonly tracer: Tracer;
   readonly clock: Clock;
   readonly onFault: (fault: unknown, what: string) => void;

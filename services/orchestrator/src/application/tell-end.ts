@@ -6,7 +6,7 @@ import { endRoot, startRoot, tellState } from "./task-session.ts";
 
 /** A task was ended by the database alone: its watchers are told, and its span in the trace is closed. */
 export function tellEnd(
-  parts: { readonly signals: TaskSignals; readonly tracer: Tracer },
+  parts: { readonly signals: Pick<TaskSignals, "committed">; readonly tracer: Tracer },
   task: Task,
   by: { readonly actor: string; readonly reason: string; readonly input: string },
 ): void {
