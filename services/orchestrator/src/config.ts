@@ -9,6 +9,7 @@ export function readConfig(environment: Environment) {
     SANDBOX_ADDRESS: env.list(),
     RAG_ADDRESS: env.list(),
     MEMORY_ADDRESS: env.list(),
+    TRACE_ADDRESS: env.list(),
     OPENAI_BASE_URL: env.text({
       default: "https://api.openai.com/v1",
       pattern: /^https?:\/\/\S+$/,
@@ -32,6 +33,9 @@ export function readConfig(environment: Environment) {
     DROVER_DEAD_LETTER_CLAIMS: env.integer({ min: 1, max: 1_000, default: 5 }),
     DROVER_RETENTION_DAYS: env.integer({ min: 1, max: 36_500, default: 30 }),
     DROVER_CLEANUP_MS: env.milliseconds({ min: 100, max: 86_400_000, default: 3_600_000 }),
+    DROVER_PURGE_POLL_MS: env.milliseconds({ min: 50, max: 600_000, default: 5_000 }),
+    DROVER_PURGE_SETTLE_MS: env.milliseconds({ min: 0, max: 3_600_000, default: 15_000 }),
+    DROVER_PURGE_RECEIPT_DAYS: env.integer({ min: 1, max: 36_500, default: 400 }),
     DROVER_MAX_WALL_MS: env.milliseconds({ min: 1_000, max: 604_800_000, default: 3_600_000 }),
     DROVER_MAX_TOKENS: env.integer({ min: 0, max: 1_000_000_000, default: 0 }),
     DROVER_MAX_COST_NANO_USD: env.integer({ min: 0, default: 0 }),
@@ -71,6 +75,22 @@ export function decisionTimesOf(config: Config) {
 }
 
 type Config = ReturnType<typeof readConfig>;
+
+/** Where the other services are. */
+export function peerAddressesOf(config: Config) {
+  const { SANDBOX_ADDRESS: sandbox, RAG_ADDRESS: rag, MEMORY_ADDRESS: memory, TRACE_ADDRESS: trace } = config;
+  return { sandbox, rag, memory, trace };
+}
+
+/** How removals are worked on. */
+export function purgeTimesOf(config: Config) {
+  return {
+    leaseTtlMs: config.DROVER_LEASE_TTL_MS,
+    pollMs: config.DROVER_PURGE_POLL_MS,
+    settleMs: config.DROVER_PURGE_SETTLE_MS,
+    receiptDays: config.DROVER_PURGE_RECEIPT_DAYS,
+  };
+}
 
 /** Where the model is and how patiently it is asked. */
 export function modelEndpointOf(config: Config) {

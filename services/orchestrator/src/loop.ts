@@ -5,7 +5,14 @@ import { createIdentityMinter } from "@drover/rpc";
 import type { Tracer } from "@drover/tracing";
 import type { TaskSignals, TaskStore } from "./application/ports.ts";
 import type { RunParts } from "./application/run-task.ts";
-import { contextLimitsOf, decisionTimesOf, loopLimitsOf, modelEndpointOf, type readConfig } from "./config.ts";
+import {
+  contextLimitsOf,
+  decisionTimesOf,
+  loopLimitsOf,
+  modelEndpointOf,
+  peerAddressesOf,
+  type readConfig,
+} from "./config.ts";
 import { composeDecisions } from "./decisions.ts";
 import { createAgentCatalog, createAnswerChecks } from "./infrastructure/answer-checks.ts";
 import { connectPeers, openModel } from "./infrastructure/peers.ts";
@@ -47,8 +54,8 @@ export function composeLoop(
 ) {
   const { config, database, store, signals, tracer, outside, onFault } = parts;
   const minter = createIdentityMinter({ privateKey: config.DROVER_IDENTITY_PRIVATE_KEY, issuer: "orchestrator" });
-  const addresses = { sandbox: config.SANDBOX_ADDRESS, rag: config.RAG_ADDRESS, memory: config.MEMORY_ADDRESS };
-  const peers = started.use(connectPeers({ addresses, minter, maxMessageBytes: config.DROVER_MAX_MESSAGE_BYTES }));
+  const maxMessageBytes = config.DROVER_MAX_MESSAGE_BYTES;
+  const peers = started.use(connectPeers({ addresses: peerAddressesOf(config), minter, maxMessageBytes }));
   const { model, egress } = openModel(modelEndpointOf(config));
   started.use(egress);
   const languages = config.DROVER_CODE_LANGUAGES;
@@ -65,5 +72,5 @@ export function composeLoop(
     ...outside,
   };
   const names = tools.specs.map((spec) => spec.name);
-  return { run, decisions, catalog: createAgentCatalog(names, languages, decisions.patterns) };
+  return { run, peers, decisions, catalog: createAgentCatalog(names, languages, decisions.patterns) };
 }

@@ -14,18 +14,20 @@ import { keepHouse } from "./application/keep-house.ts";
 import { runTask } from "./application/run-task.ts";
 import { TaskHubs } from "./application/task-hub.ts";
 import { startWorker } from "./application/worker.ts";
-import { houseTimesOf, readConfig, submissionDefaultsOf, workerOptionsOf } from "./config.ts";
+import { houseTimesOf, purgeTimesOf, readConfig, submissionDefaultsOf, workerOptionsOf } from "./config.ts";
 import { createBusSignals } from "./infrastructure/bus-signals.ts";
 import { createPostgresAgentStore } from "./infrastructure/postgres-agent-store.ts";
 import { approvalJobs } from "./infrastructure/postgres-approval-store.ts";
+import { purgeJobs } from "./infrastructure/postgres-purge-store.ts";
 import { createPostgresTaskRecords } from "./infrastructure/postgres-task-records.ts";
 import { createPostgresTaskStore, systemJobs } from "./infrastructure/postgres-task-store.ts";
 import type { OrchestratorSchema } from "./infrastructure/schema.ts";
 
 import { composeLoop, type RecordParts, type SharedParts } from "./loop.ts";
+import { composePrivacy } from "./privacy.ts";
 
 const service = "orchestrator";
-const jobs = [...systemJobs, ...approvalJobs];
+const jobs = [...systemJobs, ...approvalJobs, ...purgeJobs];
 
 export type { RecordParts, SharedParts };
 
@@ -50,7 +52,11 @@ export async function startOrchestrator(environment: Environment, shared: Shared
 
   const outside = shared.outside ?? {};
   const loop = composeLoop(started, { config, database, store, signals, tracer, outside, onFault });
-  const { run, decisions, catalog } = loop;
+  const { run, peers, decisions, catalog } = loop;
+  // In one process over one locked data folder, everything that is held was held by an earlier self.
+  const replica = config.DROVER_REPLICA ?? (shared.bus === undefined ? newId() : "embedded");
+  const recording = { database, store, signals, tracer, onFault };
+  const privacy = composePrivacy({ ...recording, peers, replica, ...purgeTimesOf(config) });
   const hubs = new TaskHubs({ store, signals, clock: systemClock, pollMs: config.DROVER_WATCH_POLL_MS, onFault });
   const watch = { store, hubs, clock: systemClock, heartbeatMs: config.DROVER_WATCH_HEARTBEAT_MS };
   const defaults = submissionDefaultsOf(config);
@@ -62,13 +68,13 @@ export async function startOrchestrator(environment: Environment, shared: Shared
         router.service(TaskService, createTaskService({ store, records, agents, signals, tracer, defaults, watch }));
         router.service(AgentService, { ...agentRpcs({ store: agents, catalog }), ...decisions.policyRpcs });
         decisions.serve(router);
+        privacy.serve(router);
       },
     }),
   );
   started.use(hubs);
   started.use(decisions.start());
-  // In one process over one locked data folder, everything that is held was held by an earlier self.
-  const replica = config.DROVER_REPLICA ?? (shared.bus === undefined ? newId() : "embedded");
+  started.use(privacy.start());
   const options = workerOptionsOf(config, replica);
   const worker = started.use(
     startWorker({ store, clock: systemClock, onFault, run: (claim, control) => runTask(run, claim, control) }, options),

@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { DroverError, notFound } from "@drover/kernel";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
 import type { Message } from "@drover/proto/memory/v1/message";
 import { RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
@@ -10,6 +11,7 @@ import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { callerOf, createIdentityVerifier, type RpcRouter, startRpcServer } from "@drover/rpc";
 import { createLogger, createMetrics } from "@drover/runtime";
+import { FakeErasures } from "./fake-erasures.ts";
 
 /** A run as the fake sandbox keeps it. */
 interface Run {
@@ -20,6 +22,7 @@ interface Run {
 
 /** What the fakes saw and hold; a test reads it, and turns faults on. */
 class PeerState {
+  readonly erasures = new FakeErasures();
   readonly conversations = new Map<string, Message[]>();
   readonly spills = new Map<string, string>();
   readonly runs = new Map<string, Run>();
@@ -51,7 +54,7 @@ class PeerState {
   }
 }
 
-/** Starts in-process servers that stand for memory, sandbox and rag, on one port each. */
+/** Starts in-process servers that stand for memory, sandbox, rag and trace, on one port each. */
 export async function startFakePeers(publicKeys: string) {
   const state = new PeerState();
   await using started = new AsyncDisposableStack();
@@ -68,16 +71,22 @@ export async function startFakePeers(publicKeys: string) {
     started.use(server);
     return server.address;
   };
-  const memory = await start("memory", (router) => router.service(ConversationService, fakeMemory(state)));
+  const { erasures } = state;
+  const memory = await start("memory", (router) =>
+    router.service(ConversationService, fakeMemory(state)).service(ErasureService, erasures.service("memory")),
+  );
   const sandbox = await start("sandbox", (router) => {
     router.service(ExecService, fakeExec(state));
-    router.service(WorkspaceService, fakeWorkspaces(state));
+    router.service(WorkspaceService, fakeWorkspaces(state)).service(ErasureService, erasures.service("sandbox"));
   });
-  const rag = await start("rag", (router) => router.service(RetrievalService, fakeRag()));
+  const rag = await start("rag", (router) =>
+    router.service(RetrievalService, fakeRag()).service(ErasureService, erasures.service("rag")),
+  );
+  const trace = await start("trace", (router) => router.service(ErasureService, erasures.service("trace")));
   const owned = started.move();
   return {
     state,
-    environment: { MEMORY_ADDRESS: memory, SANDBOX_ADDRESS: sandbox, RAG_ADDRESS: rag },
+    environment: { MEMORY_ADDRESS: memory, SANDBOX_ADDRESS: sandbox, RAG_ADDRESS: rag, TRACE_ADDRESS: trace },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

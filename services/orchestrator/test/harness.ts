@@ -5,6 +5,7 @@ import type { TaskEvent } from "@drover/proto/event/v1/task_event";
 import { TaskState } from "@drover/proto/event/v1/task_event";
 import { AgentService } from "@drover/proto/orchestrator/v1/agent_service";
 import { ApprovalService } from "@drover/proto/orchestrator/v1/approval_service";
+import { PrivacyService } from "@drover/proto/orchestrator/v1/privacy_service";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
@@ -59,6 +60,7 @@ export async function startHarness(script?: Script, own?: { readonly databaseUrl
         client: createClient(TaskService, transport),
         approvals: createClient(ApprovalService, transport),
         agents: createClient(AgentService, transport),
+        privacy: createClient(PrivacyService, transport),
         as: (tenant: string, scopes: readonly string[] = ["tasks:read", "tasks:write"], subject = "alice") => ({
           contextValues: actingAs({ tenant, subject, scopes }),
         }),

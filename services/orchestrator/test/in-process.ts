@@ -35,7 +35,13 @@ export async function startInProcess(options: InProcessOptions) {
   const environment = {
     ...{ DROVER_LISTEN: "127.0.0.1:0", DROVER_ADMIN_LISTEN: "127.0.0.1:0", DROVER_LOG_LEVEL: "warn" },
     ...{ DATABASE_URL: options.url, DATABASE_POOL_MAX: String(options.slots) },
-    ...{ MEMORY_ADDRESS: nowhere, SANDBOX_ADDRESS: nowhere, RAG_ADDRESS: nowhere, OPENAI_API_KEY: "none" },
+    ...{
+      MEMORY_ADDRESS: nowhere,
+      SANDBOX_ADDRESS: nowhere,
+      RAG_ADDRESS: nowhere,
+      TRACE_ADDRESS: nowhere,
+      OPENAI_API_KEY: "none",
+    },
     ...{ DROVER_WORKER_SLOTS: String(options.slots), DROVER_TENANT_RUNNING: String(options.slots) },
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_IDENTITY_PRIVATE_KEY: keys.privateKey,

@@ -3,6 +3,7 @@ import type { Database } from "@drover/postgres";
 import { sql } from "kysely";
 import type { EndedTask, ResumeOutcome, TaskRecords } from "../application/record-ports.ts";
 import type { CallRecord, StepRecord, TransitionRecord } from "../domain/task-records.ts";
+import { unlessPurged } from "./purge-refusal.ts";
 import type { OrchestratorSchema } from "./schema.ts";
 
 /** Rows that one transaction of a clean-up removes of each kind, so that none is long. */
@@ -14,7 +15,7 @@ export function createPostgresTaskRecords(db: Database<OrchestratorSchema>): Tas
     async resume(tenant, taskId, { actor, expectedVersion, budgets, requestId, bodyHash, maxQueued }) {
       const wish = [actor, expectedVersion, JSON.stringify(budgets), requestId, bodyHash, maxQueued];
       type Row = { outcome: ResumeOutcome; last_sequence: number };
-      const [row] = await db.callAsService<Row>("resume_task", [tenant, taskId, ...wish]);
+      const [row] = await unlessPurged(db.callAsService<Row>("resume_task", [tenant, taskId, ...wish]));
       if (row === undefined) throw new DroverError("INTERNAL", "The database gave no answer.");
       return { outcome: row.outcome, lastSequence: row.last_sequence };
     },
