@@ -5,6 +5,7 @@ import { DroverError } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
 import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
+import { FactService } from "@drover/proto/memory/v1/fact_service";
 import { createErasureService, createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import {
   createLogger,
@@ -16,6 +17,7 @@ import {
 } from "@drover/runtime";
 import { createTracer, type Tracer } from "@drover/tracing";
 import { type ConversationUseCases, conversationHandlers } from "./api/conversation-handlers.ts";
+import { factHandlers } from "./api/fact-handlers.ts";
 import { createAppendMessages } from "./application/append-messages.ts";
 import { createBuildContext } from "./application/build-context.ts";
 import { createListMessages } from "./application/list-messages.ts";
@@ -23,6 +25,7 @@ import type { ConversationLog, SpillStore } from "./application/ports.ts";
 import { createPutSpill } from "./application/put-spill.ts";
 import { createReadSpill } from "./application/read-spill.ts";
 import { type MemoryConfig, readConfig } from "./config.ts";
+import { composeFacts } from "./facts.ts";
 import { createConversationLog } from "./infrastructure/conversation-log.ts";
 import { createEraser } from "./infrastructure/eraser.ts";
 import type { MemorySchema } from "./infrastructure/schema.ts";
@@ -54,6 +57,7 @@ export async function startMemory(environment: Environment, shared: SharedParts 
   const log = createConversationLog(database, bodies);
   const tasks = started.use(stopWithTasks(bus));
   const use = useCases(config, { log, spills: bodies, tracer });
+  const facts = composeFacts(started, { config, database, tracer, logger });
   const server = started.use(
     await startRpcServer({
       service,
@@ -66,6 +70,7 @@ export async function startMemory(environment: Environment, shared: SharedParts 
       routes: (router) =>
         router
           .service(ConversationService, conversationHandlers(use, tasks))
+          .service(FactService, factHandlers(facts, tasks))
           .service(ErasureService, createErasureService(createEraser(database))),
     }),
   );

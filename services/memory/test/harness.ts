@@ -5,6 +5,7 @@ import { blobMigrations } from "@drover/blob";
 import { type Bus, createInProcessBus } from "@drover/bus";
 import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
+import { FactService } from "@drover/proto/memory/v1/fact_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
 import { freshDatabase } from "@drover/testkit";
 import { startMemory } from "../src/wiring.ts";
@@ -12,6 +13,7 @@ import { startMemory } from "../src/wiring.ts";
 /** A running service, its database and a client for each caller. */
 export interface MemoryUnderTest extends AsyncDisposable {
   readonly client: Client<typeof ConversationService>;
+  readonly facts: Client<typeof FactService>;
   readonly erasure: Client<typeof ErasureService>;
   readonly bus: Bus;
   readonly adminAddress: string;
@@ -47,6 +49,7 @@ export async function startUnderTest(url?: string, environment: Record<string, s
   const parts = started.move();
   return {
     client: createClient(ConversationService, transport),
+    facts: createClient(FactService, transport),
     erasure: createClient(ErasureService, transport),
     bus,
     adminAddress: service.adminAddress,

@@ -1,14 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import type { TaskWork } from "@drover/bus";
 import type { BuildContextResponseSchema, ConversationService } from "@drover/proto/memory/v1/conversation_service";
-import { callerOf, traceOf } from "@drover/rpc";
 import type { AppendMessages } from "../application/append-messages.ts";
 import type { BuildContext, BuiltContext } from "../application/build-context.ts";
-import type { Call } from "../application/call.ts";
 import type { ListMessages } from "../application/list-messages.ts";
 import type { PutSpill } from "../application/put-spill.ts";
 import type { ReadSpill } from "../application/read-spill.ts";
+import { callOf } from "./call-of.ts";
 import { draftsOf, protoMessage } from "./message-mapping.ts";
 import { openSpillStream } from "./spill-stream.ts";
 
@@ -73,11 +72,6 @@ export function conversationHandlers(
       };
     },
   };
-}
-
-function callOf(context: HandlerContext): Call {
-  const { tenant, subject, taskId } = callerOf(context);
-  return { owner: { tenant, subject }, signal: context.signal, trace: traceOf(context), taskId };
 }
 
 function contextResponse(built: BuiltContext): MessageInitShape<typeof BuildContextResponseSchema> {
