@@ -10,6 +10,7 @@ import { tail } from "./commands/tail.ts";
 import { deleteTask, listCalls, listSteps, listTransitions, rerunTask, resumeTask } from "./commands/tasks.ts";
 import { showTrace } from "./commands/trace-show.ts";
 import { addDecisions } from "./decision-program.ts";
+import { addPrivacy } from "./privacy-program.ts";
 import type { CommonOptions, Session } from "./session.ts";
 
 /** Runs one command's work in a session of its options. */
@@ -36,6 +37,7 @@ export function createProgram(withSession: WithSession): Command {
   addTasks(program, withSession);
   addDecisions(program, withSession);
   addAgents(program, withSession);
+  addPrivacy(program, withSession);
   addExec(program, withSession);
   addDoc(program, withSession);
   program
