@@ -37,7 +37,7 @@ export type PurgeRequest = Message<"drover.orchestrator.v1.PurgeRequest"> & {
     case: "conversationId";
   } | {
     /**
-     * Everything of the tasks that this subject submitted.
+     * Everything of the tasks that this subject submitted, and the conversations that it began.
      *
      * @generated from field: string user = 3;
      */
@@ -178,14 +178,14 @@ export type PurgePart = Message<"drover.orchestrator.v1.PurgePart"> & {
   done: boolean;
 
   /**
-   * Objects removed.
+   * Objects removed; fewer than went where a process died in between, never more.
    *
    * @generated from field: int64 removed = 3;
    */
   removed: bigint;
 
   /**
-   * Why it is not done yet; it is tried again.
+   * Why it is not done yet; it is tried again. Empty where it only waits for its turn.
    *
    * @generated from field: string problem = 4;
    */
@@ -207,7 +207,9 @@ export const PurgePartSchema: GenMessage<PurgePart> = /*@__PURE__*/
 export const PrivacyService: GenService<{
   /**
    * Begins a removal; it is recorded first and goes on over restarts until every service has confirmed.
-   * What runs is cancelled. Idempotent on request_id. Error codes: INVALID_ARGUMENT, ALREADY_EXISTS.
+   * What runs is cancelled; until the end the subject's tasks are neither submitted nor resumed
+   * (FAILED_PRECONDITION, reason PURGE_RUNNING). A subject of which nothing is kept is no error. Idempotent on
+   * request_id. Error codes: INVALID_ARGUMENT, ALREADY_EXISTS.
    *
    * @generated from rpc drover.orchestrator.v1.PrivacyService.Purge
    */

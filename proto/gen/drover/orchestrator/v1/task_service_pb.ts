@@ -708,7 +708,7 @@ export const TaskService: GenService<{
    * Records a task and wakes a worker. Idempotent on request_id: same id and body answers with the
    * same task, another body is ALREADY_EXISTS. Error codes: INVALID_ARGUMENT, ALREADY_EXISTS,
    * NOT_FOUND (agent), RESOURCE_EXHAUSTED (reason TASK_QUEUE_FULL: the tenant has too many waiting),
-   * FAILED_PRECONDITION (reason CONVERSATION_BUSY).
+   * FAILED_PRECONDITION (reason CONVERSATION_BUSY; PURGE_RUNNING: see PrivacyService).
    *
    * @generated from rpc drover.orchestrator.v1.TaskService.SubmitTask
    */
@@ -764,8 +764,8 @@ export const TaskService: GenService<{
   },
   /**
    * Goes on with a task that FAILED or was CANCELLED, under the same id, from its last committed step.
-   * Idempotent on request_id. Error codes: NOT_FOUND, FAILED_PRECONDITION (it runs, or it SUCCEEDED),
-   * ABORTED (expected_version), ALREADY_EXISTS, RESOURCE_EXHAUSTED.
+   * Idempotent on request_id. Error codes: NOT_FOUND, FAILED_PRECONDITION (it runs, it SUCCEEDED, or
+   * reason PURGE_RUNNING), ABORTED (expected_version), ALREADY_EXISTS, RESOURCE_EXHAUSTED.
    *
    * @generated from rpc drover.orchestrator.v1.TaskService.ResumeTask
    */
@@ -776,7 +776,8 @@ export const TaskService: GenService<{
   },
   /**
    * Submits the task again under a new id, in a conversation of its own; the old one stays. Idempotent
-   * on request_id. Error codes: NOT_FOUND, ALREADY_EXISTS, RESOURCE_EXHAUSTED.
+   * on request_id. Error codes: NOT_FOUND, ALREADY_EXISTS, RESOURCE_EXHAUSTED, FAILED_PRECONDITION
+   * (reason PURGE_RUNNING).
    *
    * @generated from rpc drover.orchestrator.v1.TaskService.RerunTask
    */
