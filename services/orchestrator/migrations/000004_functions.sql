@@ -252,10 +252,8 @@ END $$;
 -- was written), 'cancelled' (a success that came after a cancel: nothing was written) or 'rules_changed' (the calls were
 -- judged by another version of the tenant's rules than there is now: nothing was written).
 DROP FUNCTION commit_task(text, uuid, bigint, bigint, jsonb);
-CREATE FUNCTION commit_task(p_tenant text, p_task uuid, p_epoch bigint, p_version bigint, p_change jsonb,
-  OUT outcome text, OUT version bigint, OUT last_sequence bigint, OUT cancel_requested boolean,
-  OUT wall_ms_used bigint)
-LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE FUNCTION commit_task(p_tenant text, p_task uuid, p_epoch bigint, p_version bigint, p_change jsonb)
+RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
   t task;
@@ -270,8 +268,7 @@ BEGIN
   PERFORM set_config('app.tenant', p_tenant, true);
   IF (p_change->>'rules')::bigint
       <> coalesce((SELECT v.version FROM policy_version v WHERE v.tenant_id = p_tenant), 0) THEN
-    outcome := 'rules_changed';
-    RETURN;
+    RETURN jsonb_build_object('outcome', 'rules_changed');
   END IF;
   -- Check, lock and write in one; no column of an index is among them.
   UPDATE task k SET
@@ -298,11 +295,10 @@ BEGIN
       AND (v_to IS DISTINCT FROM 'SUCCEEDED' OR k.cancel_requested_at IS NULL)
     RETURNING k.* INTO t;
   IF NOT FOUND THEN
-    outcome := CASE WHEN v_to = 'SUCCEEDED' AND EXISTS (SELECT FROM task k WHERE k.tenant_id = p_tenant
+    RETURN jsonb_build_object('outcome', CASE WHEN v_to = 'SUCCEEDED' AND EXISTS (SELECT FROM task k WHERE k.tenant_id = p_tenant
         AND k.id = p_task AND k.lease_epoch = p_epoch AND k.version = p_version
         AND k.state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND k.cancel_requested_at IS NOT NULL)
-      THEN 'cancelled' ELSE 'fenced' END;
-    RETURN;
+      THEN 'cancelled' ELSE 'fenced' END);
   END IF;
 
   IF p_change ? 'steps' THEN
@@ -384,11 +380,8 @@ BEGIN
     IF v_to = 'WAITING_APPROVAL' THEN t.lease_epoch := t.lease_epoch + 1; END IF;
     PERFORM save_task(t);
   END IF;
-  outcome := 'committed';
-  version := t.version;
-  last_sequence := t.last_sequence;
-  cancel_requested := t.cancel_requested_at IS NOT NULL;
-  wall_ms_used := t.wall_ms_used;
+  RETURN jsonb_build_object('outcome', 'committed', 'version', t.version, 'lastSequence', t.last_sequence,
+    'cancelRequested', t.cancel_requested_at IS NOT NULL, 'wallMsUsed', t.wall_ms_used);
 END $$;
 
 -- Records a wish to cancel. Nobody at work and no call open: the task is CANCELLED here and now; otherwise its owner,

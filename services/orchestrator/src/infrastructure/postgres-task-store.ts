@@ -76,7 +76,7 @@ export function createPostgresTaskStore(db: Database<OrchestratorSchema>): TaskS
     load: (claim) => loadHeld(db, claim),
     commit: async ({ tenant, taskId, epoch }, version, change) => {
       const parameters = [tenant, taskId, epoch, version, changeJson(change)];
-      return outcomeOf(only(await db.callAsService<CommitRow>("commit_task", parameters)));
+      return await db.callForJson<CommitOutcome>("commit_task", parameters);
     },
   };
 }
@@ -119,25 +119,6 @@ async function loadHeld(db: Database<OrchestratorSchema>, { tenant, taskId, epoc
       .execute();
     return { task: taskOf(row), log: { steps: steps.map(stepOf), calls: calls.map(callOf) } };
   });
-}
-
-interface CommitRow {
-  readonly outcome: "committed" | "fenced" | "cancelled" | "rules_changed";
-  readonly version: number;
-  readonly last_sequence: number;
-  readonly cancel_requested: boolean;
-  readonly wall_ms_used: number;
-}
-
-function outcomeOf(row: CommitRow): CommitOutcome {
-  if (row.outcome !== "committed") return { outcome: row.outcome };
-  return {
-    outcome: "committed",
-    version: row.version,
-    lastSequence: row.last_sequence,
-    cancelRequested: row.cancel_requested,
-    wallMsUsed: row.wall_ms_used,
-  };
 }
 
 function only<Row>(rows: readonly Row[]): Row {
