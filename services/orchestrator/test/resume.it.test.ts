@@ -59,15 +59,6 @@ test("a cancelled task goes on under its id from its last step, and nothing is d
   expect(harness.peers.begun.length).toBe(begun);
 });
 
-test("it goes on on another replica where the first one is gone", async () => {
-  const leaving = await harness.orchestrator();
-  const id = await cancelledInTheMiddle("elsewhere");
-  await leaving[Symbol.asyncDispose]();
-  harness.model.use(echoScript);
-  await resume("elsewhere", id);
-  expect(stateName((await ended(replica, "elsewhere", id)).state)).toBe("SUCCEEDED");
-});
-
 test("a task that ran out of its rounds goes on with more of them", async () => {
   const asks: Script = (messages) =>
     messages.filter((m) => m.role === "tool").length < 2 ? { toolCalls: [code("print more")] } : { text: "enough now" };
