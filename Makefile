@@ -69,7 +69,7 @@ $(VIEWER): $(shell find viewer proto/gen -type f -not -path '*/dist/*' -not -pat
 	@npm run -s build -w viewer
 
 # ---- Tests
-.PHONY: test test-it test-e2e browser bench
+.PHONY: test test-it test-e2e chaos browser bench
 test: check test-it test-e2e ## Everything, with all set-up: check, integration tests, end-to-end tests
 
 test-it: setup images gvisor ## Integration tests against real Postgres, NATS and Docker
@@ -78,11 +78,25 @@ test-it: setup images gvisor ## Integration tests against real Postgres, NATS an
 test-e2e: setup images viewer browser ## The running suite, driven from outside
 	npm run -s test:e2e
 
+chaos: setup images ## Kill, stop and cut off orchestrators under load and check their history (SEED=7 MINUTES=10)
+	@CHAOS_SEED="$(SEED)" CHAOS_MINUTES="$(or $(MINUTES),10)" npx vitest run --project it services/orchestrator/test/chaos.it.test.ts
+
 browser: ## Make sure a Chromium is there for the viewer's test (installs one as root on Debian)
 	@scripts/browser.sh
 
-bench: setup ## Run a benchmark (NAME=rpc-echo) and write bench/results/NAME.json
+PEERS := bench/peers/node_modules/.package-lock.json
+# What others make, for comparison; no part of the product, so with a lock file of its own.
+$(PEERS): bench/peers/package-lock.json
+	@echo "bench: installing the peers of bench/peers"
+	npm ci --prefix bench/peers --no-audit --no-fund --ignore-scripts --loglevel=error
+	@touch $@
+
+bench: setup $(if $(filter durable-steps,$(NAME)),$(PEERS)) ## Run a benchmark (NAME=rpc-echo) and write bench/results/NAME.json
 	@npx node bench/src/$(NAME).ts
+
+.PHONY: eval
+eval: setup images ## Run the evaluations of evals/ and print their table (NAME="code-repair" for some)
+	@npm run -s eval -- $(NAME)
 
 # ---- Data
 .PHONY: migrate clean

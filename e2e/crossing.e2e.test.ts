@@ -13,6 +13,8 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { newId } from "@drover/kernel";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
 import { Role } from "@drover/proto/memory/v1/message";
+import { AgentService, PolicyEffect } from "@drover/proto/orchestrator/v1/agent_service";
+import { ApprovalService, ApprovalState, Decision } from "@drover/proto/orchestrator/v1/approval_service";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
@@ -28,6 +30,8 @@ import { type SuiteUnderTest, startSuite } from "./src/suite-under-test.ts";
 
 const services: readonly (readonly [owner: string, service: DescService])[] = [
   ["orchestrator", TaskService],
+  ["orchestrator", ApprovalService],
+  ["orchestrator", AgentService],
   ["sandbox", ExecService],
   ["sandbox", WorkspaceService],
   ["rag", DocumentService],
@@ -50,6 +54,7 @@ const wellFormed: Readonly<Record<string, Record<string, unknown>>> = {
   PutFiles: { files: [{ path: "planted.txt", content: new Uint8Array([1]) }] },
   GetFiles: { paths: ["secret.txt"] },
   SearchFiles: { pattern: "." },
+  DecideApproval: { decision: Decision.APPROVE, argumentsHash: "0".repeat(64) },
   AppendMessages: { messages: [{ role: Role.USER, text: "planted", clientMessageId: "planted/1" }] },
 };
 
@@ -59,7 +64,9 @@ const wellFormed: Readonly<Record<string, Record<string, unknown>>> = {
  */
 const otherwise: Readonly<Record<string, (answer: readonly Record<string, unknown>[]) => void>> = {
   ListExecutions: ([answer]) => expect(answer?.executions).toEqual([]),
+  ListApprovals: ([answer]) => expect(answer?.approvals).toEqual([]),
   ListTraces: ([answer]) => expect(answer?.traces).toEqual([]),
+  DeleteTask: () => {},
   DeleteWorkspace: () => {},
   EndSession: () => {},
   WatchTrace: (answers) => expect(answers.flatMap((answer) => answer.spans)).toEqual([]),
@@ -75,6 +82,36 @@ const crossing = services.flatMap(([owner, service]) =>
   service.methods
     .filter((method) => method.methodKind !== "client_streaming" && idFields(method).length > 0)
     .map((method) => ({ owner, method, name: `${service.typeName}/${method.name}` })),
+);
+
+/** Names that tenant A gave; another tenant's things of that name are others. */
+const nameOfA = "of-tenant-a";
+
+/** The orchestrator's methods that take no id: what to ask, and what of tenant A must not come of it. */
+const nameless: Readonly<
+  Record<string, { readonly request: Record<string, unknown>; readonly expected: string | object }>
+> = {
+  ListTasks: { request: { pageSize: 500 }, expected: [{ nextPageToken: "" }] },
+  ListAgents: { request: {}, expected: [{ agents: [] }] },
+  GetAgent: { request: { name: nameOfA }, expected: "NOT_FOUND" },
+  DeleteAgent: { request: { name: nameOfA }, expected: [{}] },
+  ListPolicies: { request: {}, expected: [{ policies: [] }] },
+  DeletePolicy: { request: { name: "ask" }, expected: [{}] },
+  CheckPolicy: {
+    request: { tool: "read_file", arguments: "{}" },
+    expected: [{ effect: PolicyEffect.ALLOW, rule: "" }],
+  },
+  WatchApprovals: { request: {}, expected: [{ sequence: 0n }] },
+  // Last, because from here on tenant B has something of these names.
+  PutAgent: { request: { agent: { name: nameOfA, prompt: "planted" } }, expected: [{ agent: { version: 1n } }] },
+  PutPolicy: {
+    request: { policy: { name: "ask", tool: "bash", effect: PolicyEffect.DENY } },
+    expected: [{ policy: { updatedBy: "mallory" } }],
+  },
+};
+
+const named = [TaskService, ApprovalService, AgentService].flatMap((service) =>
+  service.methods.filter((method) => idFields(method).length === 0),
 );
 
 describe("ids of another tenant", () => {
@@ -95,6 +132,24 @@ describe("ids of another tenant", () => {
     if (check === undefined) expect(outcome).toBe("NOT_FOUND");
     else if (typeof outcome === "string") expect(outcome).toBe("NOT_FOUND");
     else check(outcome);
+  });
+
+  test("an agent of A is none for a task of B", async () => {
+    const request = { prompt: "Be somebody else.", agent: nameOfA };
+    expect(await callAsB(suite, "orchestrator", TaskService.method.submitTask, request)).toBe("NOT_FOUND");
+  });
+
+  test("every method without an id is tried, too", () => {
+    expect(named.map(({ name }) => name).sort()).toEqual(Object.keys(nameless).sort());
+  });
+
+  test.each(Object.entries(nameless))("%s shows and changes nothing of A", async (name, { request, expected }) => {
+    const method = named.find((one) => one.name === name);
+    if (method === undefined) throw new Error("no such method");
+    const outcome = await callAsB(suite, "orchestrator", method, request);
+    if (typeof expected === "string") expect(outcome).toBe(expected);
+    else expect(outcome).toMatchObject(expected);
+    expect(inspect(outcome, { depth: null })).not.toContain(wordsOfA);
   });
 
   test("a task of B with A's workspace ends with B being told that there is none", async () => {
@@ -120,8 +175,15 @@ describe("ids of another tenant", () => {
       workspaceId: ids.workspace_id ?? "",
     });
     expect(files.map((file) => file.path)).toEqual(["secret.txt"]);
+    const tasks = connectClient(TaskService, suite.url, suite.apiKey);
+    expect((await tasks.getTask({ taskId: ids.task_id ?? "" })).task).toBeDefined();
     const documents = connectClient(DocumentService, suite.url, suite.apiKey);
     expect((await documents.getDocument({ documentId: ids.document_id ?? "" })).document).toBeDefined();
+    const agents = connectClient(AgentService, suite.url, suite.apiKey);
+    expect((await agents.getAgent({ name: nameOfA })).agent?.prompt).toBe(wordsOfA);
+    expect((await agents.listPolicies({})).policies).toMatchObject([{ name: "ask", effect: PolicyEffect.ASK }]);
+    const approvals = connectClient(ApprovalService, suite.url, suite.apiKey);
+    expect((await approvals.listApprovals({})).approvals).toMatchObject([{ state: ApprovalState.PENDING }]);
     const memory = connectClient(ConversationService, suite.url, suite.apiKey);
     const { messages } = await memory.listMessages({ conversationId: ids.conversation_id ?? "" });
     expect(JSON.stringify(messages.map((message) => message.text))).not.toContain("planted");
@@ -157,9 +219,10 @@ async function callAsB(
   const addresses = suite.addresses[owner] ?? "";
   await using transport = createRpcTransport({ addresses, audience: owner, minter });
   const scopes =
-    "tasks:read tasks:write exec:run exec:read memory:read memory:write documents:read documents:write traces:read";
+    "tasks:read tasks:write agents:read agents:write policies:read policies:write approvals:read approvals:decide exec:run exec:read memory:read memory:write documents:read documents:write traces:read";
   const values = actingAs({ tenant: "tenant-b", subject: "mallory", scopes: scopes.split(" ") });
   const input = create(method.input, request);
+  const answers: Record<string, unknown>[] = [];
   try {
     if (method.methodKind === "unary") {
       const { message } = await transport.unary(method as DescMethodUnary, undefined, 10_000, undefined, input, values);
@@ -168,7 +231,6 @@ async function callAsB(
     const one = (async function* () {
       yield input;
     })();
-    const answers: Record<string, unknown>[] = [];
     const { message } = await transport.stream(
       method as DescMethodStreaming,
       AbortSignal.timeout(1_500),
@@ -182,8 +244,20 @@ async function callAsB(
   } catch (error) {
     const { code } = droverErrorFrom(error);
     // A watch that shows nothing goes on until the test's own patience ends.
-    return method.name === "WatchTrace" && code !== "NOT_FOUND" ? [] : code;
+    return ["WatchTrace", "WatchApprovals"].includes(method.name) && code !== "NOT_FOUND" ? answers : code;
   }
+}
+
+/** An approval that waits. */
+async function approvalOfA({ url, apiKey }: SuiteUnderTest): Promise<string> {
+  const policy = { name: "ask", tool: "read_file", effect: PolicyEffect.ASK };
+  const agents = connectClient(AgentService, url, apiKey);
+  await agents.putPolicy({ policy });
+  await agents.putAgent({ agent: { name: nameOfA, prompt: wordsOfA } });
+  await submit(url, apiKey, wordsOfA);
+  const query = { states: [ApprovalState.PENDING] };
+  const list = async () => (await connectClient(ApprovalService, url, apiKey).listApprovals(query)).approvals[0]?.id;
+  return (await vi.waitUntil(list, { timeout: 20_000, interval: 100 })) ?? "";
 }
 
 /** One object of each kind, made by tenant A through the gateway. */
@@ -229,6 +303,7 @@ async function objectsOfA(suite: SuiteUnderTest): Promise<Ids> {
     call_id: callId,
     execution_id: executionId,
     document_id: result.case === "document" ? result.value.id : "",
+    approval_id: await approvalOfA(suite),
     pointer: messages.find((message) => message.spillPointer !== "")?.spillPointer ?? "",
   };
   expect(Object.entries(ids).filter(([, id]) => id === "")).toEqual([]);

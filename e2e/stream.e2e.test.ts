@@ -40,6 +40,7 @@ describe.each(profiles)("server-sent events on the %s profile", (profile) => {
         "agent.message.completed",
         "tool.call.requested",
         "tool.call.completed",
+        "verification.completed",
         "task.completed",
       ]),
     );

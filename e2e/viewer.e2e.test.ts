@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { mkdirSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
@@ -6,6 +6,7 @@ import { runDemoJob } from "@drover/suite";
 import { callsScript } from "@drover/testkit/scripted-model";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { chromiumPath, quietFlags } from "./src/browser.ts";
 import { connectClient, submit } from "./src/clients.ts";
 import { type SuiteUnderTest, startSuite } from "./src/suite-under-test.ts";
 
@@ -123,20 +124,3 @@ describe("the viewer in a real browser", () => {
     expect(complaints).toEqual([]);
   });
 });
-
-const quietFlags = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
-
-function chromiumPath(): string {
-  const places = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/google-chrome"];
-  const found = places.find((place) => place !== undefined && existsSync(place));
-  if (found === undefined) throw new Error("The viewer's test needs Chromium; run `make browser`.");
-  return found;
-}

@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from "node:fs";
-import { cpus, release, totalmem } from "node:os";
+import { cpus, loadavg, release, totalmem } from "node:os";
 import { join } from "node:path";
 
 /** One line of `bench/results/<name>.json`. */
@@ -79,7 +79,7 @@ export function print(line: string): void {
 function machine(): string {
   const all = cpus();
   const memory = Math.round(totalmem() / 1024 ** 3);
-  return `  machine: ${all[0]?.model ?? "unknown CPU"}, ${all.length} cores, ${memory} GiB, Linux ${release()}, Node ${process.version}`;
+  return `  machine: ${all[0]?.model ?? "unknown CPU"}, ${all.length} cores (load ${loadavg()[0]?.toFixed(1)}), ${memory} GiB, Linux ${release()}, Node ${process.version}`;
 }
 
 function rounded(value: number): number {

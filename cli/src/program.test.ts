@@ -11,6 +11,10 @@ test.each([
   [["exec", "file.py"], "required option '--lang <name>' not specified"],
   [["doc", "put"], "missing required argument 'file'"],
   [["cancel", "a", "b"], "too many arguments"],
+  [["tasks", "resume"], "missing required argument 'task'"],
+  [["tasks", "resume", "x", "--rounds", "many"], "must be a whole number"],
+  [["tasks", "steps"], "missing required argument 'task'"],
+  [["privacy", "show"], "missing required argument 'purge'"],
   [["dance"], "unknown command 'dance'"],
   [["run", "x", "--colour"], "unknown option '--colour'"],
 ])("%j is refused before anything is called", async (words, why) => {

@@ -1,12 +1,16 @@
 import { Mode } from "@drover/proto/orchestrator/v1/task";
 import { Command, InvalidArgumentError, Option } from "commander";
+import { addAgents } from "./agent-program.ts";
 import { cancel } from "./commands/cancel.ts";
 import { listDocuments, putDocuments, removeDocument, searchDocuments } from "./commands/doc.ts";
 import { doctor } from "./commands/doctor.ts";
 import { exec } from "./commands/exec.ts";
 import { run } from "./commands/run.ts";
 import { tail } from "./commands/tail.ts";
+import { deleteTask, listCalls, listSteps, listTransitions, rerunTask, resumeTask } from "./commands/tasks.ts";
 import { showTrace } from "./commands/trace-show.ts";
+import { addDecisions } from "./decision-program.ts";
+import { addPrivacy } from "./privacy-program.ts";
 import type { CommonOptions, Session } from "./session.ts";
 
 /** Runs one command's work in a session of its options. */
@@ -30,6 +34,10 @@ export function createProgram(withSession: WithSession): Command {
     .showHelpAfterError("`drover --help` and `drover COMMAND --help` say what there is.")
     .exitOverride();
   addTaskCommands(program, withSession);
+  addTasks(program, withSession);
+  addDecisions(program, withSession);
+  addAgents(program, withSession);
+  addPrivacy(program, withSession);
   addExec(program, withSession);
   addDoc(program, withSession);
   program
@@ -56,10 +64,21 @@ function addTaskCommands(program: Command, withSession: WithSession): void {
     .option("--rounds <n>", "most rounds", wholeNumber, 0)
     .option("--collection <name>", "document collection to search in", "")
     .option("--model <name>", "model", "")
+    .option("--agent <name>", "agent that works on it", "")
+    .option("--budget-seconds <n>", "most seconds of work", wholeNumber, 0)
+    .option("--budget-tokens <n>", "most tokens", wholeNumber, 0)
+    .option("--budget-cost <usd>", "most money, in USD", usd, 0)
+    .option("--budget-calls <n>", "most tool calls", wholeNumber, 0)
     .action((prompt: string, _, command: Command) => {
       const options: CommonOptions & RunFlags = command.optsWithGlobals();
       const { mode } = modes.find(({ name }) => name === options.mode) ?? { mode: Mode.UNSPECIFIED };
-      return withSession(options, (s) => run(s, prompt, { ...options, mode, files: options.file ?? [] }));
+      const budgets = {
+        maxWallMs: BigInt(options.budgetSeconds * 1_000),
+        maxTokens: BigInt(options.budgetTokens),
+        maxCostNanoUsd: BigInt(Math.round(options.budgetCost * 1e9)),
+        maxToolCalls: options.budgetCalls,
+      };
+      return withSession(options, (s) => run(s, prompt, { ...options, budgets, mode, files: options.file ?? [] }));
     });
   program
     .command("tail <task>")
@@ -79,12 +98,55 @@ function addTaskCommands(program: Command, withSession: WithSession): void {
     });
 }
 
+function addTasks(program: Command, withSession: WithSession): void {
+  type Budgets = { readonly rounds: number; readonly seconds: number; readonly tokens: number; readonly calls: number };
+  type Flags = CommonOptions & Budgets & { readonly cost: number };
+  const tasks = program.command("tasks").description("go on with tasks, and look at their records");
+  tasks
+    .command("resume <task>")
+    .description("go on with a task that failed or was cancelled, from its last step")
+    .option("--rounds <n>", "most rounds from now on, those before included", wholeNumber, 0)
+    .option("--seconds <n>", "most seconds of work, those before included", wholeNumber, 0)
+    .option("--tokens <n>", "most tokens from now on, those before included", wholeNumber, 0)
+    .option("--cost <usd>", "most money, what was spent before included", usd, 0)
+    .option("--calls <n>", "most tool calls, those before included", wholeNumber, 0)
+    .action((task: string, _, command: Command) => {
+      const options: Flags = command.optsWithGlobals();
+      const budgets = {
+        maxRounds: options.rounds,
+        maxWallMs: BigInt(options.seconds * 1_000),
+        maxTokens: BigInt(options.tokens),
+        maxCostNanoUsd: BigInt(Math.round(options.cost * 1e9)),
+        maxToolCalls: options.calls,
+      };
+      return withSession(options, (s) => resumeTask(s, task, budgets));
+    });
+  const plain = [
+    ["rerun", "submit a task again, as a new one", rerunTask],
+    ["delete", "remove a task that has ended, and its records", deleteTask],
+    ["transitions", "list what states a task was in, who brought it there and why", listTransitions],
+    ["steps", "list the steps of a task", listSteps],
+    ["calls", "list the tool calls of a task", listCalls],
+  ] as const;
+  for (const [name, description, work] of plain) {
+    tasks
+      .command(`${name} <task>`)
+      .description(description)
+      .action((task: string, _, command: Command) => withSession(command.optsWithGlobals(), (s) => work(s, task)));
+  }
+}
+
 interface RunFlags {
   readonly mode: string;
   readonly file?: readonly string[];
   readonly rounds: number;
   readonly collection: string;
   readonly model: string;
+  readonly agent: string;
+  readonly budgetSeconds: number;
+  readonly budgetTokens: number;
+  readonly budgetCost: number;
+  readonly budgetCalls: number;
 }
 
 function addExec(program: Command, withSession: WithSession): void {
@@ -134,6 +196,11 @@ function addDoc(program: Command, withSession: WithSession): void {
     .command("rm <id>")
     .description("delete a document")
     .action((id: string, _, command: Command) => withSession(command.optsWithGlobals(), (s) => removeDocument(s, id)));
+}
+
+function usd(text: string): number {
+  if (!/^\d{1,6}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError("It must be an amount of USD, e.g. 0.25.");
+  return Number(text);
 }
 
 function wholeNumber(text: string): number {

@@ -35,6 +35,8 @@ export async function watchTask(
       const request = { taskId: watched.taskId, afterSequence: after, includeDeltas: watched.deltas };
       for await (const { message } of tasks.watchTask(request, { signal })) {
         if (message.case === "delta") listener.delta(message.value);
+        // Older events are no longer kept; what is left follows.
+        if (message.case === "reset" && message.value.sequence > after) after = message.value.sequence;
         if (message.case !== "event" || message.value.sequence <= after) continue;
         after = message.value.sequence;
         attempt = 0;

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { type CallOptions, type Client, createClient, type Transport } from "@connectrpc/connect";
+import { DroverError } from "@drover/kernel";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
@@ -10,6 +12,8 @@ import { createRpcTransport } from "@drover/rpc";
 import { createTaskRenderer } from "drover-cli/render";
 
 const demoFolder = resolve(import.meta.dirname, "../../demo");
+/** Between two attempts to reach a service that is away. */
+const retryMs = 500;
 const prompt = "Help me find out why order ORD-2024-0117 is stuck in payment pending";
 
 /** What the demo needs to know about a running suite. */
@@ -50,14 +54,33 @@ async function follow(
 ): Promise<Task> {
   const renderer = createTaskRenderer(target.terminal);
   renderer.header(task, `${target.url}/t/${task.id}`);
-  for await (const { message } of tasks.watchTask({ taskId: task.id, includeDeltas: true }, call)) {
-    if (message.case === "event") renderer.event(message.value);
-    if (message.case === "delta") renderer.delta(message.value);
-  }
-  const ended = (await tasks.getTask({ taskId: task.id }, call)).task;
+  const seen = { afterSequence: 0n };
+  const watch = async () => {
+    for await (const { message } of tasks.watchTask({ taskId: task.id, includeDeltas: true, ...seen }, call)) {
+      if (message.case === "delta") renderer.delta(message.value);
+      if (message.case !== "event") continue;
+      seen.afterSequence = message.value.sequence;
+      renderer.event(message.value);
+    }
+    return (await tasks.getTask({ taskId: task.id }, call)).task;
+  };
+  const ended = await untilAnswered(watch, call.signal);
   if (ended === undefined) throw new Error("The gateway answered without a task.");
   renderer.end(ended);
   return ended;
+}
+
+/** A service that is being restarted is waited for: the task goes on by itself, and the watch after what was seen. */
+async function untilAnswered<T>(ask: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  for (;;) {
+    try {
+      return await ask();
+    } catch (caught) {
+      const error = DroverError.from(caught);
+      if (error.code !== "UNAVAILABLE" || signal?.aborted) throw error;
+      await delay(retryMs, undefined, { signal });
+    }
+  }
 }
 
 async function saySandbox(transport: Transport, call: CallOptions, say: DemoTarget["say"]): Promise<void> {

@@ -1,5 +1,6 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { DroverError, newId } from "@drover/kernel";
-import type { Mode } from "@drover/proto/orchestrator/v1/task";
+import type { BudgetsSchema, Mode } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { usageFailure } from "../failure.ts";
@@ -11,10 +12,13 @@ import { showTask } from "../show-task.ts";
 export interface RunOptions {
   readonly mode: Mode;
   readonly files: readonly string[];
-  /** 0 means the service's default. */
+  /** 0 means the default of the agent, else of the service; in budgets too. */
   readonly rounds: number;
+  readonly budgets: MessageInitShape<typeof BudgetsSchema>;
   readonly collection: string;
   readonly model: string;
+  /** Empty means the service's own. */
+  readonly agent: string;
 }
 
 /** Bytes of one change set: below the 4 MiB that one message may have. */
@@ -31,7 +35,9 @@ export async function run(session: Session, prompt: string, options: RunOptions)
       mode: options.mode,
       workspaceId,
       maxRounds: options.rounds,
+      budgets: options.budgets,
       model: options.model,
+      agent: options.agent,
       collection: options.collection,
     },
     { signal: session.signal },

@@ -56,6 +56,20 @@ function show(
   return shown;
 }
 
+test("an approval says what it is about, how to decide it, and what became of it", () => {
+  const required = { approvalId: "0192-a", tool: "bash", rule: "ask-rm" };
+  const decided = { approvalId: "0192-a", outcome: "denied", actor: "bob", comment: "not\u001b[31m now" };
+  const shown = show([
+    [0, 1, { case: "approvalRequired", value: required }],
+    [9, 1, { case: "approvalDecided", value: decided }],
+  ]);
+  expect(shown.split("\n").slice(2, 5)).toEqual([
+    "  approval 0192-a needed for bash: policy ask-rm",
+    "  decide it: drover approvals approve 0192-a, or deny",
+    "  approval 0192-a denied by bob: not\\x1b[31m now",
+  ]);
+});
+
 test("a run reads from the first thought to the cost", () => {
   const shown = show(
     [

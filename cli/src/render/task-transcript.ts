@@ -121,6 +121,20 @@ export class TaskTranscript {
         this.#outcomeShown = true;
         this.#open.clear();
         return [...this.#settle(body.value.state === TaskState.SUCCEEDED), ...outcomeLines(body.value)];
+      case "approvalRequired": {
+        const { approvalId, tool, reason, rule } = body.value;
+        const why = oneLine(reason) || `policy ${oneLine(rule)}`;
+        const how = `  decide it: drover approvals approve ${approvalId}, or deny`;
+        return [...this.#settle(false), `  approval ${approvalId} needed for ${oneLine(tool)}: ${why}`, how];
+      }
+      case "notice":
+        return [...this.#settle(false), `  ${oneLine(body.value.text)}`];
+      case "approvalDecided": {
+        const { approvalId, outcome, actor, edited, comment } = body.value;
+        const how = `${oneLine(outcome)} by ${oneLine(actor)}${edited ? ", with other arguments" : ""}`;
+        return [`  approval ${approvalId} ${how}${comment === "" ? "" : `: ${oneLine(comment)}`}`];
+      }
+      case "verificationCompleted":
       case undefined:
         return [];
     }

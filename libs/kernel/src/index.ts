@@ -13,4 +13,5 @@ export {
 } from "./errors.ts";
 export { isId, newId } from "./ids.ts";
 export { decodePageToken, encodePageToken, pageSize, pageSizes } from "./page-token.ts";
+export { sha256 } from "./sha256.ts";
 export { headOf, storableText, tailOf } from "./text.ts";

@@ -15,7 +15,7 @@ const lostRace = new Set(["23505", "42710", "42P06", "42P07", "40001", "40P01", 
 export async function bootstrap(client: pg.Client, service: string, extensions: readonly string[]): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await inTransaction(client, () => bootstrapOnce(client, service, extensions));
+      return await inTurn(client, service, () => bootstrapOnce(client, service, extensions));
     } catch (error) {
       const code = error instanceof Error && "code" in error ? String(error.code) : "";
       if (!lostRace.has(code) || attempt === attempts) throw error;
@@ -24,10 +24,14 @@ export async function bootstrap(client: pg.Client, service: string, extensions: 
   }
 }
 
-/** Runs `work` between BEGIN and COMMIT; a throw rolls back and is thrown on. */
-export async function inTransaction<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
+/**
+ * Runs `work` between BEGIN and COMMIT, one starter of the service at a time within a database; a throw rolls back and is
+ * thrown on. Two that change the rights of one schema at once fail with "tuple concurrently updated".
+ */
+export async function inTurn<T>(client: pg.Client, service: string, work: () => Promise<T>): Promise<T> {
   await client.query("BEGIN");
   try {
+    await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`drover migrate ${service}`]);
     const result = await work();
     await client.query("COMMIT");
     return result;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { DroverError } from "@drover/kernel";
 import pg from "pg";
-import { bootstrap, inTransaction } from "./bootstrap.ts";
+import { bootstrap, inTurn } from "./bootstrap.ts";
 import { asDatabaseError } from "./database-errors.ts";
 import { type MigrationFile, type MigrationSet, readMigrations } from "./migration-files.ts";
 import { rolesOf } from "./roles.ts";
@@ -24,8 +24,8 @@ const againMs = 500;
 
 /**
  * Brings a service's schema up to date and tells which files were applied (none where it was). Forward only: each file
- * is one transaction that starts with its own row of the record, so of several starters at once one applies it and the
- * others wait. Extensions that the files create are made beforehand by the login user.
+ * is one transaction that starts with its own row of the record, and starters of a service take turns: one applies a file
+ * and the others wait. Extensions that the files create are made beforehand by the login user.
  *
  * FAILED_PRECONDITION when a file fails (it then leaves nothing), when the text of an applied file has changed, or when
  * a table with a tenant_id lacks forced row-level security; UNAVAILABLE when there is no database in time.
@@ -97,7 +97,7 @@ function pending(files: readonly MigrationFile[], record: Applied): MigrationFil
 /** False when another starter has applied the file in the meantime. */
 async function applyFile(client: pg.Client, service: string, file: MigrationFile): Promise<boolean> {
   try {
-    return await inTransaction(client, async () => {
+    return await inTurn(client, service, async () => {
       const roles = rolesOf(service);
       await client.query(`SET LOCAL ROLE ${roles.migrator}; SET LOCAL search_path TO ${service}, public`);
       const claimed = await client.query(

@@ -134,6 +134,15 @@ export function databaseContract(urlOf: () => string): void {
       );
     });
 
+    test("may give one JSON value, many at once", async () => {
+      const call = (weight: number) => db.callForJson("weigh_animals", [`j${weight}`, { weight }]);
+      const values = await Promise.all(Array.from({ length: 20 }, (_, index) => call(index)));
+      expect(values).toEqual(
+        Array.from({ length: 20 }, (_, weight) => ({ asked: weight, seen: 0, role: "drover_herd" })),
+      );
+      await expect(db.callForJson("as_login", [])).rejects.toMatchObject({ code: "INTERNAL" });
+    });
+
     test("cannot write a row of another tenant", async () => {
       const crossing = db.callAsService("add_animal", ["t1", "t2", "stolen", 1]);
       await expect(crossing).rejects.toThrow(/row-level security/);

@@ -85,6 +85,18 @@ test("a login that is no superuser migrates when it may create roles and schemas
   expect(applied).toHaveLength(2);
 });
 
+test("many starters at once, each file with rights of its own, apply every file once and none fails", async () => {
+  const guarded = (n: number) => `CREATE TABLE made_${n} (id integer PRIMARY KEY);
+    CREATE FUNCTION make_${n}() RETURNS integer LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN RETURN ${n}; END $$;`;
+  const names = Array.from({ length: 6 }, (_, n) => `00000${n + 1}_make.sql`);
+  await Promise.all(names.map((name, n) => writeFile(path.join(folder, name), guarded(n))));
+  for (const service of ["crowd_a", "crowd_b", "crowd_c"]) {
+    const starters = Array.from({ length: 16 }, () => migrate({ url: database.url, service, directory: folder }));
+    const applied = (await Promise.all(starters)).flatMap((starter) => starter.applied);
+    expect(applied.sort()).toEqual(names.map((name) => `${service}/${name}`));
+  }
+});
+
 test("no database is UNAVAILABLE", async () => {
   const herd = { service: "herd", directory: path.join(fixtures, "herd") };
   const options = { ...herd, url: "postgres://x:y@127.0.0.1:1/x", startWaitMs: 0 };

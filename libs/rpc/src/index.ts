@@ -1,4 +1,5 @@
 export { actingAs, type Caller, callerOf, traceOf } from "./caller.ts";
+export { createErasureService, type Erase, type ErasedSubject } from "./erasure-service.ts";
 export { connectErrorFrom, droverErrorFrom } from "./error-mapping.ts";
 export { generateIdentityKeys, type IdentityKeys } from "./identity-keys.ts";
 export { createIdentityMinter, type IdentityMinter, identityHeader } from "./identity-minter.ts";

@@ -31,18 +31,24 @@ export interface StartedNats extends AsyncDisposable {
   stop(): Promise<void>;
   /** Starts it again; resolves when its process runs, which is before it answers. */
   start(): Promise<void>;
+  /** Restarts it with an empty store, as after the loss of its disk. */
+  wipe(): Promise<void>;
 }
 
+const fast = "-c fsync=off -c full_page_writes=off -c synchronous_commit=off";
+/** As shipped (fsync and synchronous_commit are on), with no checkpoint within a measurement. */
+const durable = "-c checkpoint_timeout=1h -c max_wal_size=16GB";
+
 /**
- * Starts the local Postgres image without fsync: for tests, not for figures. Rejects where
+ * Starts the local Postgres image; without fsync, unless it is to be `durable`, as figures need it. Rejects where
  * Docker or the image is missing and says what to run.
  */
-export async function startPostgres(): Promise<StartedPostgres> {
+export async function startPostgres(options: { readonly durable?: boolean } = {}): Promise<StartedPostgres> {
   const port = await freePort();
   const container = new LoopbackContainer("drover/postgres:17")
     .withPublishedPort(5432, port)
     .withEnvironment({ POSTGRES_PASSWORD: "drover" })
-    .withCommand("-c fsync=off -c full_page_writes=off -c synchronous_commit=off -c max_connections=400".split(" "))
+    .withCommand(`-c max_connections=400 ${options.durable ? durable : fast}`.split(" "))
     .withWaitStrategy(Wait.forLogMessage("database system is ready to accept connections"));
   const started = await start(container);
   return {
@@ -58,9 +64,15 @@ export async function startNats(): Promise<StartedNats> {
     .withPublishedPort(4222, port)
     .withWaitStrategy(Wait.forLogMessage("Server is ready"));
   const started = await start(container);
+  const life = await lifeOf(started);
   return {
     url: `nats://${loopback}:${port}`,
-    ...(await lifeOf(started)),
+    ...life,
+    async wipe() {
+      await started.exec(["rm", "-rf", "/var/lib/nats/jetstream/jetstream"]);
+      await life.stop();
+      await life.start();
+    },
   };
 }
 

@@ -8,7 +8,17 @@
  */
 
 /** What a span is a piece of; the viewer's colours follow it. */
-export const spanKinds = ["task", "round", "model", "tool", "sandbox", "rag", "memory", "wait"] as const;
+export const spanKinds = [
+  "task",
+  "round",
+  "model",
+  "tool",
+  "sandbox",
+  "rag",
+  "memory",
+  "verification",
+  "wait",
+] as const;
 
 /** One of {@link spanKinds}. */
 export type SpanKind = (typeof spanKinds)[number];

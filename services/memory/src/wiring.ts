@@ -1,10 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { blobMigrations, createBlobStore } from "@drover/blob";
-import { type Bus, connectNats } from "@drover/bus";
+import { type Bus, connectNats, stopWithTasks } from "@drover/bus";
 import { DroverError } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
-import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
+import { FactService } from "@drover/proto/memory/v1/fact_service";
+import { createErasureService, createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import {
   createLogger,
   createMetrics,
@@ -15,6 +17,7 @@ import {
 } from "@drover/runtime";
 import { createTracer, type Tracer } from "@drover/tracing";
 import { type ConversationUseCases, conversationHandlers } from "./api/conversation-handlers.ts";
+import { factHandlers } from "./api/fact-handlers.ts";
 import { createAppendMessages } from "./application/append-messages.ts";
 import { createBuildContext } from "./application/build-context.ts";
 import { createListMessages } from "./application/list-messages.ts";
@@ -22,7 +25,9 @@ import type { ConversationLog, SpillStore } from "./application/ports.ts";
 import { createPutSpill } from "./application/put-spill.ts";
 import { createReadSpill } from "./application/read-spill.ts";
 import { type MemoryConfig, readConfig } from "./config.ts";
+import { composeFacts } from "./facts.ts";
 import { createConversationLog } from "./infrastructure/conversation-log.ts";
+import { createEraser } from "./infrastructure/eraser.ts";
 import type { MemorySchema } from "./infrastructure/schema.ts";
 import { createSpillBodies } from "./infrastructure/spill-bodies.ts";
 import { createTokenCounter } from "./infrastructure/token-counter.ts";
@@ -50,6 +55,9 @@ export async function startMemory(environment: Environment, shared: SharedParts 
   const blobs = createBlobStore(database, { maxBytes: 2 * config.spill.maxBytes });
   const bodies = createSpillBodies(database, blobs);
   const log = createConversationLog(database, bodies);
+  const tasks = started.use(stopWithTasks(bus));
+  const use = useCases(config, { log, spills: bodies, tracer });
+  const facts = composeFacts(started, { config, database, tracer, logger });
   const server = started.use(
     await startRpcServer({
       service,
@@ -60,7 +68,10 @@ export async function startMemory(environment: Environment, shared: SharedParts 
       metrics,
       graceMs: config.shutdownGraceMs,
       routes: (router) =>
-        router.service(ConversationService, conversationHandlers(useCases(config, { log, spills: bodies, tracer }))),
+        router
+          .service(ConversationService, conversationHandlers(use, tasks))
+          .service(FactService, factHandlers(facts, tasks))
+          .service(ErasureService, createErasureService(createEraser(database))),
     }),
   );
   const admin = started.use(

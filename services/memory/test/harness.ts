@@ -3,7 +3,9 @@ import { fileURLToPath } from "node:url";
 import { type CallOptions, type Client, createClient } from "@connectrpc/connect";
 import { blobMigrations } from "@drover/blob";
 import { type Bus, createInProcessBus } from "@drover/bus";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
+import { FactService } from "@drover/proto/memory/v1/fact_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
 import { freshDatabase } from "@drover/testkit";
 import { startMemory } from "../src/wiring.ts";
@@ -11,10 +13,13 @@ import { startMemory } from "../src/wiring.ts";
 /** A running service, its database and a client for each caller. */
 export interface MemoryUnderTest extends AsyncDisposable {
   readonly client: Client<typeof ConversationService>;
+  readonly facts: Client<typeof FactService>;
+  readonly erasure: Client<typeof ErasureService>;
   readonly bus: Bus;
   readonly adminAddress: string;
+  readonly databaseUrl: string;
   /** Call options of a caller with every scope of the service. */
-  as(tenant: string, subject?: string, trace?: Parameters<typeof actingAs>[1]): CallOptions;
+  as(tenant: string, subject?: string, trace?: Parameters<typeof actingAs>[1], taskId?: string): CallOptions;
 }
 
 /** Starts the service on a database of its own, or on the one at `url`. */
@@ -44,10 +49,21 @@ export async function startUnderTest(url?: string, environment: Record<string, s
   const parts = started.move();
   return {
     client: createClient(ConversationService, transport),
+    facts: createClient(FactService, transport),
+    erasure: createClient(ErasureService, transport),
     bus,
     adminAddress: service.adminAddress,
-    as: (tenant, subject = "alice", trace) => ({
-      contextValues: actingAs({ tenant, subject, scopes: ["memory:read", "memory:write"] }, trace),
+    databaseUrl,
+    as: (tenant, subject = "alice", trace, taskId) => ({
+      contextValues: actingAs(
+        {
+          tenant,
+          subject,
+          scopes: ["memory:read", "memory:write", "privacy:write"],
+          ...(taskId === undefined ? {} : { taskId }),
+        },
+        trace,
+      ),
     }),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };

@@ -9,6 +9,7 @@ const needed = {
   SANDBOX_ADDRESS: "a:1",
   RAG_ADDRESS: "b:1,b:2",
   MEMORY_ADDRESS: "dns:///memory:7704",
+  TRACE_ADDRESS: "trace:7705",
   OPENAI_API_KEY: "k",
 };
 

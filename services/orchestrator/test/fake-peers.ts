@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { DroverError, notFound } from "@drover/kernel";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
 import type { Message } from "@drover/proto/memory/v1/message";
 import { RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
@@ -10,6 +11,7 @@ import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { callerOf, createIdentityVerifier, type RpcRouter, startRpcServer } from "@drover/rpc";
 import { createLogger, createMetrics } from "@drover/runtime";
+import { FakeErasures } from "./fake-erasures.ts";
 
 /** A run as the fake sandbox keeps it. */
 interface Run {
@@ -20,12 +22,15 @@ interface Run {
 
 /** What the fakes saw and hold; a test reads it, and turns faults on. */
 class PeerState {
+  readonly erasures = new FakeErasures();
   readonly conversations = new Map<string, Message[]>();
   readonly spills = new Map<string, string>();
   readonly runs = new Map<string, Run>();
   /** Programs that really began, by call id. */
   readonly begun: string[] = [];
   readonly ended: string[] = [];
+  /** What programs did, each once it began. */
+  readonly effects: Effect[] = [];
   readonly workspaces = new Map<string, string>();
   readonly files = new Map<string, Uint8Array>();
   readonly subjects = new Set<string>();
@@ -49,7 +54,7 @@ class PeerState {
   }
 }
 
-/** Starts in-process servers that stand for memory, sandbox and rag, on one port each. */
+/** Starts in-process servers that stand for memory, sandbox, rag and trace, on one port each. */
 export async function startFakePeers(publicKeys: string) {
   const state = new PeerState();
   await using started = new AsyncDisposableStack();
@@ -66,16 +71,22 @@ export async function startFakePeers(publicKeys: string) {
     started.use(server);
     return server.address;
   };
-  const memory = await start("memory", (router) => router.service(ConversationService, fakeMemory(state)));
+  const { erasures } = state;
+  const memory = await start("memory", (router) =>
+    router.service(ConversationService, fakeMemory(state)).service(ErasureService, erasures.service("memory")),
+  );
   const sandbox = await start("sandbox", (router) => {
     router.service(ExecService, fakeExec(state));
-    router.service(WorkspaceService, fakeWorkspaces(state));
+    router.service(WorkspaceService, fakeWorkspaces(state)).service(ErasureService, erasures.service("sandbox"));
   });
-  const rag = await start("rag", (router) => router.service(RetrievalService, fakeRag()));
+  const rag = await start("rag", (router) =>
+    router.service(RetrievalService, fakeRag()).service(ErasureService, erasures.service("rag")),
+  );
+  const trace = await start("trace", (router) => router.service(ErasureService, erasures.service("trace")));
   const owned = started.move();
   return {
     state,
-    environment: { MEMORY_ADDRESS: memory, SANDBOX_ADDRESS: sandbox, RAG_ADDRESS: rag },
+    environment: { MEMORY_ADDRESS: memory, SANDBOX_ADDRESS: sandbox, RAG_ADDRESS: rag, TRACE_ADDRESS: trace },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -119,13 +130,25 @@ function fakeMemory(state: PeerState): Partial<ServiceImpl<typeof ConversationSe
   };
 }
 
-/** Programs are `sleep N` (ms), `print TEXT`, `print-many N`, `exit N`; anything else prints itself. */
+/** Something that a program did in the world; `completed` once it came to its own end. */
+interface Effect {
+  readonly callId: string;
+  readonly key: string;
+  readonly at: number;
+  completed: boolean;
+}
+
+/** Programs are `sleep N` (ms, words may follow), `stubborn N` (one that nothing stops), `print TEXT`, `print-many N`, `exit N`; anything else prints itself. */
 async function program(code: string, signal: AbortSignal): Promise<Partial<Execution>> {
   const [verb, rest = ""] = code.split(/ (.*)/s);
   if (verb === "sleep") {
-    const done = await delay(Number(rest), true, { signal }).catch(() => false);
+    const done = await delay(Number.parseInt(rest, 10), true, { signal }).catch(() => false);
     if (!done) return { verdict: Verdict.CANCELLED, killedBy: "cancel" };
     return { verdict: Verdict.EXITED, exitCode: 0, stdout: output(`slept ${rest}`) };
+  }
+  if (verb === "stubborn") {
+    await delay(Number.parseInt(rest, 10));
+    return { verdict: Verdict.EXITED, exitCode: 0, stdout: output("never heard of it") };
   }
   if (verb === "exit") return { verdict: Verdict.EXITED, exitCode: Number(rest) };
   const text = verb === "print-many" ? "0123456789".repeat(Number(rest) / 10) : verb === "print" ? rest : code;
@@ -151,9 +174,12 @@ function fakeExec(state: PeerState): Partial<ServiceImpl<typeof ExecService>> {
       if (run !== undefined && run.body !== body) throw new DroverError("ALREADY_EXISTS", "Another body.");
       if (run === undefined) {
         state.begun.push(request.callId);
+        const effect = { callId: request.callId, key: request.code, at: performance.now(), completed: false };
+        state.effects.push(effect);
         const stop = new AbortController();
         const ended = program(request.code, stop.signal).then((facts) => {
           state.ended.push(request.callId);
+          effect.completed = facts.verdict === Verdict.EXITED;
           const { callId, language } = request;
           return create(ExecutionSchema, { callId, language, state: ExecutionState.ENDED, ...facts } as never);
         });
@@ -167,8 +193,16 @@ function fakeExec(state: PeerState): Partial<ServiceImpl<typeof ExecService>> {
       yield { sequence: 2n, event: { case: "ended", value: { execution: await ended } } };
     },
     async getExecution({ key }) {
-      const run = state.runs.get(key.value ?? "");
-      if (run === undefined) throw notFound("execution", key.value ?? "");
+      const callId = key.value ?? "";
+      const run = state.runs.get(callId);
+      if (run === undefined) throw notFound("execution", callId);
+      const running = { id: callId, callId, state: ExecutionState.RUNNING };
+      return { execution: state.ended.includes(callId) ? await run.ended : create(ExecutionSchema, running) };
+    },
+    async signal({ executionId }) {
+      const run = state.runs.get(executionId);
+      if (run === undefined) throw notFound("execution", executionId);
+      run.stop.abort();
       return { execution: await run.ended };
     },
   };

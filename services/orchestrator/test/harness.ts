@@ -3,6 +3,9 @@ import { createClient } from "@connectrpc/connect";
 import { type Bus, connectNats } from "@drover/bus";
 import type { TaskEvent } from "@drover/proto/event/v1/task_event";
 import { TaskState } from "@drover/proto/event/v1/task_event";
+import { AgentService } from "@drover/proto/orchestrator/v1/agent_service";
+import { ApprovalService } from "@drover/proto/orchestrator/v1/approval_service";
+import { PrivacyService } from "@drover/proto/orchestrator/v1/privacy_service";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
@@ -10,29 +13,31 @@ import type { Environment } from "@drover/runtime";
 import { freshDatabase } from "@drover/testkit";
 import { type Script, startScriptedModel } from "@drover/testkit/scripted-model";
 import { inject } from "vitest";
-import { startOrchestrator } from "../src/wiring.ts";
+import { type SharedParts, startOrchestrator } from "../src/wiring.ts";
 import { startFakePeers } from "./fake-peers.ts";
 
 const directory = fileURLToPath(new URL("../migrations", import.meta.url));
 
-/** Everything around the orchestrator but itself: database, NATS, scripted model, fake peers, identities. */
-export async function startHarness(script?: Script) {
+/**
+ * Everything around the orchestrator but itself: database, NATS, scripted model, fake peers, identities. `own` are
+ * servers that the test may stop; without them it uses those that all tests share.
+ */
+export async function startHarness(script?: Script, own?: { readonly databaseUrl: string; readonly natsUrl: string }) {
   await using started = new AsyncDisposableStack();
   const keys = await generateIdentityKeys();
-  const database = started.use(await freshDatabase({ service: "orchestrator", directory }));
+  const natsUrl = own?.natsUrl ?? inject("natsUrl");
+  const url = own?.databaseUrl ?? started.use(await freshDatabase({ service: "orchestrator", directory })).url;
   const peers = started.use(await startFakePeers(keys.publicKeys));
   const model = started.use(await startScriptedModel(script === undefined ? {} : { script }));
-  const bus: Bus = started.use(
-    await connectNats({ url: inject("natsUrl"), name: "test", logger: { warn: () => undefined } }),
-  );
+  const bus: Bus = started.use(await connectNats({ url: natsUrl, name: "test", logger: { warn: () => undefined } }));
   const minter = createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
   const environment: Environment = {
     ...peers.environment,
     DROVER_LISTEN: "127.0.0.1:0",
     DROVER_ADMIN_LISTEN: "127.0.0.1:0",
     DROVER_LOG_LEVEL: "silent",
-    DATABASE_URL: database.url,
-    NATS_URL: inject("natsUrl"),
+    DATABASE_URL: url,
+    NATS_URL: natsUrl,
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_IDENTITY_PRIVATE_KEY: keys.privateKey,
     DROVER_SHUTDOWN_GRACE_MS: "2000",
@@ -46,13 +51,16 @@ export async function startHarness(script?: Script) {
     bus,
     model,
     peers: peers.state,
-    database,
+    database: { url },
     environment,
     /** A client of the replica at `address`, which speaks for `subject` of `tenant`. */
     connect(address: string) {
       const transport = createRpcTransport({ addresses: address, audience: "orchestrator", minter });
       return {
         client: createClient(TaskService, transport),
+        approvals: createClient(ApprovalService, transport),
+        agents: createClient(AgentService, transport),
+        privacy: createClient(PrivacyService, transport),
         as: (tenant: string, scopes: readonly string[] = ["tasks:read", "tasks:write"], subject = "alice") => ({
           contextValues: actingAs({ tenant, subject, scopes }),
         }),
@@ -60,8 +68,8 @@ export async function startHarness(script?: Script) {
       };
     },
     /** Starts a replica in this process, with a client of it. */
-    async orchestrator(changes: Environment = {}) {
-      const service = await startOrchestrator({ ...environment, ...changes });
+    async orchestrator(changes: Environment = {}, shared: SharedParts = {}) {
+      const service = await startOrchestrator({ ...environment, ...changes }, shared);
       const replica = this.connect(service.address);
       return {
         ...replica,

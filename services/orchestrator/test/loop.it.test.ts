@@ -25,6 +25,7 @@ test("a task without tools: states, answer, usage and a gapless log", async () =
     "statusChanged",
     "assistantMessage",
     "statusChanged",
+    "verificationCompleted",
     "statusChanged",
     "taskCompleted",
   ]);
@@ -133,7 +134,7 @@ test("at the round limit the model is asked once more without tools, and the ans
   expect([stateName(done.state), done.round]).toEqual(["SUCCEEDED", 2]);
   harness.model.use((_messages, tools) => (tools.length > 0 ? { toolCalls: [code("print again")] } : { status: 400 }));
   const failed = await ended(replica, "acme", (await submit(replica, "acme", "Loop", { maxRounds: 1 })).id);
-  expect([stateName(failed.state), failed.failureReason]).toEqual(["FAILED", "ROUND_LIMIT"]);
+  expect([stateName(failed.state), failed.failureReason]).toEqual(["FAILED", "BUDGET_EXHAUSTED_ROUNDS"]);
 });
 
 test("a dead model, a refusal and two empty turns end the task with their reason", async () => {

@@ -2,8 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Environment } from "@drover/runtime";
+import type { InterceptPlan } from "./history/intercept.ts";
 
 const main = fileURLToPath(new URL("../src/main.ts", import.meta.url));
+const interceptedMain = fileURLToPath(new URL("./history/intercepted-main.ts", import.meta.url));
 
 /** An orchestrator in a process of its own, so that a test can kill it like a machine fails. */
 export interface OrchestratorProcess extends AsyncDisposable {
@@ -12,9 +14,13 @@ export interface OrchestratorProcess extends AsyncDisposable {
   readonly exited: Promise<number | null>;
 }
 
-/** Starts the service's own `main.ts` and waits until it serves. */
-export async function startOrchestratorProcess(environment: Environment): Promise<OrchestratorProcess> {
-  const child = spawn(process.execPath, [main], {
+/** Starts the service's own `main.ts`, or with a plan the one that fails by it, and waits until it serves. */
+export async function startOrchestratorProcess(
+  environment: Environment,
+  plan?: InterceptPlan,
+): Promise<OrchestratorProcess> {
+  const program = plan === undefined ? [main] : [interceptedMain, JSON.stringify(plan)];
+  const child = spawn(process.execPath, program, {
     env: { PATH: process.env.PATH, ...environment, DROVER_LOG_LEVEL: "info" },
     stdio: ["ignore", "pipe", "inherit"],
   });

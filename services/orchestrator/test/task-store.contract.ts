@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { Claim, NewTask, TaskChange, TaskStore } from "../src/application/ports.ts";
 
 const usage = { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2, reasoningTokens: 1, costNanoUsd: 7 };
-export const ttlMs = 15_000;
+const allowed = { argumentsHash: "h", policyEffect: "allow", policyRule: "", allowedCommands: [] } as const;
+const ttlMs = 15_000;
 
 export function newTask(tenant: string, fields: Partial<NewTask> = {}): NewTask {
   return {
@@ -18,16 +19,32 @@ export function newTask(tenant: string, fields: Partial<NewTask> = {}): NewTask 
     traceId: "a".repeat(32),
     createdBy: "alice",
     maxRounds: 10,
+    agent: "",
+    agentBody: {},
+    priority: 0,
+    rerunOf: undefined,
+    budgets: { wallMs: 0, tokens: 0, costNanoUsd: 0, toolCalls: 0, outputTokens: 0 },
+    conversationPolicy: "QUEUE",
     ...fields,
   };
+}
+
+/** A request for a new task, protected by an id unless that is empty. */
+export function request(id = "", bodyHash = "") {
+  return { method: "SubmitTask", id, bodyHash } as const;
+}
+
+/** How many a claimer takes where the test does not look at limits. */
+export function claiming(limit: number) {
+  return { limit, ttlMs, perTenant: 1_000, maxIdle: 1_000 };
 }
 
 /** Submits a task and claims it; the other tasks of the store are not touched. */
 export async function claimed(store: TaskStore, tenant: string, owner = "w1"): Promise<Claim> {
   const task = newTask(tenant);
-  await store.submit(task, { id: "", bodyHash: "" });
+  await store.submit(task, request("", ""), 1_000);
   for (;;) {
-    const [claim] = await store.claim(owner, 1, ttlMs);
+    const [claim] = await store.claim(owner, claiming(1));
     if (claim === undefined) throw new Error("nothing to claim");
     if (claim.taskId === task.id) return claim;
   }
@@ -50,7 +67,11 @@ export function taskStoreContract(name: string, open: () => Promise<TaskStore>):
 
     test("a submission records task, event and transition, and is found by its tenant only", async () => {
       const task = newTask("acme", { prompt: "with a NUL \u0000 and 𝄞" });
-      expect(await store.submit(task, { id: "", bodyHash: "" })).toEqual({ outcome: "created", taskId: task.id });
+      expect(await store.submit(task, request("", ""), 1_000)).toEqual({
+        outcome: "created",
+        taskId: task.id,
+        interrupted: [],
+      });
       expect(await store.get("acme", task.id)).toMatchObject({ state: "CREATED", version: 1, lastSequence: 1 });
       expect((await store.get("acme", task.id))?.prompt).toBe("with a NUL \u2400 and 𝄞");
       expect(await store.get("other", task.id)).toBeUndefined();
@@ -62,12 +83,19 @@ export function taskStoreContract(name: string, open: () => Promise<TaskStore>):
 
     test("twenty at once with one request id make one task; another body is a conflict", async () => {
       const outcomes = await Promise.all(
-        Array.from({ length: 20 }, () => store.submit(newTask("acme"), { id: "same", bodyHash: "h" })),
+        Array.from({ length: 20 }, () => store.submit(newTask("acme"), request("same", "h"), 1_000)),
       );
       expect(outcomes.filter((o) => o.outcome === "created")).toHaveLength(1);
-      expect(new Set(outcomes.map((o) => o.taskId)).size).toBe(1);
-      expect((await store.submit(newTask("acme"), { id: "same", bodyHash: "x" })).outcome).toBe("conflict");
-      expect((await store.submit(newTask("other"), { id: "same", bodyHash: "x" })).outcome).toBe("created");
+      expect(new Set(outcomes.map((o) => "taskId" in o && o.taskId)).size).toBe(1);
+      expect((await store.submit(newTask("acme"), request("same", "x"), 1_000)).outcome).toBe("conflict");
+      expect((await store.submit(newTask("other"), request("same", "x"), 1_000)).outcome).toBe("created");
+    });
+
+    test("a commit that rests on other rules than the tenant's writes nothing", async () => {
+      const claim = await claimed(store, "ruled");
+      expect(await store.commit(claim, 1, { ...started, rules: 1 })).toEqual({ outcome: "rules_changed" });
+      expect(await store.get("ruled", claim.taskId)).toMatchObject({ state: "CREATED", version: 1, lastSequence: 1 });
+      expect(await store.commit(claim, 1, { ...started, rules: 0 })).toMatchObject({ outcome: "committed" });
     });
 
     test("a whole round is three commits, and the log says what happened", async () => {
@@ -83,7 +111,15 @@ export function taskStoreContract(name: string, open: () => Promise<TaskStore>):
         last: false,
       };
       expect(await store.commit(claim, 1, started)).toMatchObject({ outcome: "committed", version: 2 });
-      const intent = { callId, stepSeq: 2, ordinal: 0, providerCallId: "p", tool: "glob", argumentsPreview: "{}" };
+      const intent = {
+        callId,
+        stepSeq: 2,
+        ordinal: 0,
+        providerCallId: "p",
+        tool: "glob",
+        argumentsPreview: "{}",
+        ...allowed,
+      };
       await store.commit(claim, 2, {
         usage,
         steps: [{ seq: 2, round: 1, body: turn as never }],
@@ -150,31 +186,36 @@ export function taskStoreContract(name: string, open: () => Promise<TaskStore>):
       await store.release(claim, 0);
       expect(await store.commit(claim, 1, started)).toEqual({ outcome: "fenced" });
       expect(await store.renew(claim, ttlMs)).toBeUndefined();
-      const again = (await store.claim("w2", 50, ttlMs)).find((c) => c.taskId === claim.taskId);
+      const again = (await store.claim("w2", claiming(50))).find((c) => c.taskId === claim.taskId);
       expect(again?.epoch).toBeGreaterThan(claim.epoch);
       expect(again && isId(again.taskId)).toBe(true);
     });
 
     test("a lease that ran out is claimable, and a process of the same name gets its own back at once", async () => {
       const claim = await claimed(store, "expiry", "name-1");
-      expect((await store.claim("w2", 50, ttlMs)).filter((c) => c.taskId === claim.taskId)).toEqual([]);
+      expect((await store.claim("w2", claiming(50))).filter((c) => c.taskId === claim.taskId)).toEqual([]);
       expect(await store.reclaim("name-1")).toBe(1);
-      expect((await store.claim("name-1", 50, ttlMs)).map((c) => c.taskId)).toContain(claim.taskId);
+      expect((await store.claim("name-1", claiming(50))).map((c) => c.taskId)).toContain(claim.taskId);
       const short = await claimed(store, "expiry-2");
-      expect(await store.renew(short, 1)).toEqual({ cancelRequested: false });
+      expect(await store.renew(short, 1)).toMatchObject({ cancelRequested: false });
       await new Promise((resolve) => setTimeout(resolve, 20));
-      expect((await store.claim("w2", 50, ttlMs)).map((c) => c.taskId)).toContain(short.taskId);
+      expect((await store.claim("w2", claiming(50))).map((c) => c.taskId)).toContain(short.taskId);
     });
 
     test("cancel: unclaimed ends at once, claimed is asked, ended stays, unknown is not found", async () => {
       const task = newTask("cancel");
-      await store.submit(task, { id: "", bodyHash: "" });
-      expect(await store.cancel("other", task.id, "bob", "")).toMatchObject({ outcome: "not_found" });
-      expect(await store.cancel("cancel", task.id, "bob", "no need")).toEqual({
+      await store.submit(task, request("", ""), 1_000);
+      expect(await store.cancel("other", task.id, { actor: "bob", reason: "", expectedVersion: 0 })).toMatchObject({
+        outcome: "not_found",
+      });
+      expect(await store.cancel("cancel", task.id, { actor: "bob", reason: "no need", expectedVersion: 0 })).toEqual({
         outcome: "cancelled",
         lastSequence: 3,
       });
-      expect(await store.cancel("cancel", task.id, "bob", "")).toEqual({ outcome: "ended", lastSequence: 3 });
+      expect(await store.cancel("cancel", task.id, { actor: "bob", reason: "", expectedVersion: 0 })).toEqual({
+        outcome: "ended",
+        lastSequence: 3,
+      });
       const events = await store.events("cancel", task.id, 1, 10);
       expect(events.map((e) => e.body)).toMatchObject([
         { type: "status_changed", from: "CREATED", to: "CANCELLED", actor: "bob", reason: "no need" },
@@ -182,9 +223,13 @@ export function taskStoreContract(name: string, open: () => Promise<TaskStore>):
       ]);
       const claim = await claimed(store, "cancel");
       await store.commit(claim, 1, started);
-      expect(await store.cancel("cancel", claim.taskId, "carol", "late")).toMatchObject({ outcome: "requested" });
-      expect(await store.cancel("cancel", claim.taskId, "dave", "")).toMatchObject({ outcome: "requested" });
-      expect(await store.renew(claim, ttlMs)).toEqual({ cancelRequested: true });
+      expect(
+        await store.cancel("cancel", claim.taskId, { actor: "carol", reason: "late", expectedVersion: 0 }),
+      ).toMatchObject({ outcome: "requested" });
+      expect(
+        await store.cancel("cancel", claim.taskId, { actor: "dave", reason: "", expectedVersion: 0 }),
+      ).toMatchObject({ outcome: "requested" });
+      expect(await store.renew(claim, ttlMs)).toMatchObject({ cancelRequested: true });
       expect(await store.commit(claim, 2, verifying)).toMatchObject({ outcome: "committed", cancelRequested: true });
       expect(await store.commit(claim, 3, succeeded)).toEqual({ outcome: "cancelled" });
       const cancelled = { state: { to: "CANCELLED", actor: "", reason: "", input: "" } } as const;
@@ -199,10 +244,10 @@ export function taskStoreContract(name: string, open: () => Promise<TaskStore>):
       const ids: string[] = [];
       for (let i = 0; i < 5; i++) {
         const task = newTask("lists");
-        await store.submit(task, { id: "", bodyHash: "" });
+        await store.submit(task, request("", ""), 1_000);
         ids.unshift(task.id);
       }
-      await store.cancel("lists", ids[0] ?? "", "bob", "");
+      await store.cancel("lists", ids[0] ?? "", { actor: "bob", reason: "", expectedVersion: 0 });
       expect((await store.list("lists", [], 2, undefined)).map((t) => t.id)).toEqual(ids.slice(0, 2));
       expect((await store.list("lists", [], 9, ids[1])).map((t) => t.id)).toEqual(ids.slice(2));
       expect((await store.list("lists", ["CANCELLED"], 9, undefined)).map((t) => t.id)).toEqual(ids.slice(0, 1));

@@ -10,7 +10,7 @@ import type { TaskStore } from "../src/application/ports.ts";
 import { canTransition, taskStates } from "../src/domain/task-state.ts";
 import { createPostgresTaskStore, systemJobs } from "../src/infrastructure/postgres-task-store.ts";
 import type { OrchestratorSchema } from "../src/infrastructure/schema.ts";
-import { claimed, newTask, taskStoreContract, ttlMs } from "./task-store.contract.ts";
+import { claimed, claiming, newTask, request, taskStoreContract } from "./task-store.contract.ts";
 
 const directory = fileURLToPath(new URL("../migrations", import.meta.url));
 const opened = new AsyncDisposableStack();
@@ -54,12 +54,12 @@ test("the database has the same transitions as the domain", async () => {
 
 test("many claimers at once never get the same task", async () => {
   const tasks = Array.from({ length: 60 }, () => newTask("race"));
-  await Promise.all(tasks.map((task) => store.submit(task, { id: "", bodyHash: "" })));
+  await Promise.all(tasks.map((task) => store.submit(task, request("", ""), 1_000)));
   const claims: string[] = [];
   await Promise.all(
     Array.from({ length: 12 }, async (_, worker) => {
       for (;;) {
-        const got = await store.claim(`w${worker}`, 3, ttlMs);
+        const got = await store.claim(`w${worker}`, claiming(3));
         if (got.length === 0) return;
         claims.push(...got.map((claim) => claim.taskId));
       }
@@ -67,7 +67,7 @@ test("many claimers at once never get the same task", async () => {
   );
   expect(new Set(claims).size).toBe(claims.length);
   // SKIP LOCKED may leave a row for the next look; nothing may stay for ever.
-  claims.push(...(await store.claim("rest", 60, ttlMs)).map((claim) => claim.taskId));
+  claims.push(...(await store.claim("rest", claiming(60))).map((claim) => claim.taskId));
   expect(new Set(claims)).toEqual(new Set(tasks.map((task) => task.id)));
 });
 
@@ -81,7 +81,7 @@ test("a cancel that races the last commit leaves exactly one end", async () => {
     await store.commit(claim, 2, to("VERIFYING"));
     const [won, cancel] = await Promise.all([
       store.commit(claim, 3, to("SUCCEEDED")),
-      store.cancel("endrace", claim.taskId, "bob", ""),
+      store.cancel("endrace", claim.taskId, { actor: "bob", reason: "", expectedVersion: 0 }),
     ]);
     if (won.outcome === "cancelled")
       await store.commit(claim, 3, { state: { ...to("RUNNING").state, to: "CANCELLED" } });
@@ -96,7 +96,7 @@ test("a cancel that races the last commit leaves exactly one end", async () => {
 
 test("writing past the functions is held back by row-level security", async () => {
   const task = newTask("mine");
-  await store.submit(task, { id: "", bodyHash: "" });
+  await store.submit(task, request("", ""), 1_000);
   const touched = await db.withTenant("yours", (tx) => sql`UPDATE task SET prompt = 'stolen'`.execute(tx));
   expect(touched.numAffectedRows).toBe(0n);
 });

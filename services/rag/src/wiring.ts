@@ -1,11 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { blobMigrations, createBlobStore } from "@drover/blob";
-import { type Bus, connectNats } from "@drover/bus";
+import { type Bus, connectNats, stopWithTasks } from "@drover/bus";
 import { DroverError } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
 import { RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
-import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
+import { createErasureService, createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import {
   createLogger,
   createMetrics,
@@ -24,6 +25,7 @@ import { createUploadDocument } from "./application/upload-document.ts";
 import { readConfig } from "./config.ts";
 import { createDocumentStore } from "./infrastructure/document-store.ts";
 import { openEmbedder } from "./infrastructure/embedder.ts";
+import { createEraser } from "./infrastructure/eraser.ts";
 import type { RagSchema } from "./infrastructure/schema.ts";
 import { createSearchIndex } from "./infrastructure/search-index.ts";
 import { createWorkerSplitter } from "./infrastructure/worker-splitter.ts";
@@ -55,6 +57,7 @@ export async function startRag(environment: Environment, shared: SharedParts = {
   const { maxChunks, weights, embeddingTimeoutMs } = config;
   const upload = createUploadDocument({ store, splitter, embedder, receive, tracer, maxChunks });
   const search = createSearchDocuments({ store, index, embedder, weights, tracer, embeddingTimeoutMs });
+  const tasks = started.use(stopWithTasks(bus));
   const server = started.use(
     await startRpcServer({
       service,
@@ -66,8 +69,9 @@ export async function startRag(environment: Environment, shared: SharedParts = {
       graceMs: config.shutdownGraceMs,
       routes: (router) =>
         router
-          .service(DocumentService, documentHandlers({ upload, documents: createDocuments(store) }))
-          .service(RetrievalService, retrievalHandlers(search)),
+          .service(DocumentService, documentHandlers({ upload, documents: createDocuments(store) }, tasks))
+          .service(RetrievalService, retrievalHandlers(search, tasks))
+          .service(ErasureService, createErasureService(createEraser(database))),
     }),
   );
   const admin = started.use(

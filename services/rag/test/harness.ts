@@ -1,7 +1,8 @@
 import { fileURLToPath } from "node:url";
 import { type CallOptions, type Client, createClient } from "@connectrpc/connect";
 import { blobMigrations } from "@drover/blob";
-import { createInProcessBus } from "@drover/bus";
+import { type Bus, createInProcessBus } from "@drover/bus";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
 import { RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
@@ -12,9 +13,11 @@ import { startRag } from "../src/wiring.ts";
 export interface RagUnderTest extends AsyncDisposable {
   readonly documents: Client<typeof DocumentService>;
   readonly retrieval: Client<typeof RetrievalService>;
+  readonly erasure: Client<typeof ErasureService>;
   readonly databaseUrl: string;
-  /** Call options of a caller of the tenant with every scope of the service. */
-  as(tenant: string): CallOptions;
+  readonly bus: Bus;
+  /** Call options of a caller of the tenant with every scope of the service, perhaps on behalf of a task. */
+  as(tenant: string, taskId?: string): CallOptions;
 }
 
 /** Starts the service on a database of its own, or on the one at `url`. */
@@ -48,9 +51,14 @@ export async function startUnderTest(
   return {
     documents: createClient(DocumentService, transport),
     retrieval: createClient(RetrievalService, transport),
+    erasure: createClient(ErasureService, transport),
     databaseUrl,
-    as: (tenant) => ({
-      contextValues: actingAs({ tenant, subject: "alice", scopes: ["documents:read", "documents:write"] }),
+    bus,
+    as: (tenant, taskId) => ({
+      contextValues: actingAs({
+        ...{ tenant, subject: "alice", scopes: ["documents:read", "documents:write", "privacy:write"] },
+        ...(taskId === undefined ? {} : { taskId }),
+      }),
     }),
     [Symbol.asyncDispose]: () => parts.disposeAsync(),
   };

@@ -34,6 +34,7 @@ import { policyVersion } from "./infrastructure/policy-version.ts";
 import { poolMetrics } from "./infrastructure/pool-metrics.ts";
 import { runMetrics } from "./infrastructure/run-metrics.ts";
 import { sha256 as digest } from "./infrastructure/sha256.ts";
+import { createEraser } from "./infrastructure/store/eraser.ts";
 import { openStores } from "./infrastructure/store/open-stores.ts";
 import { openBackend } from "./open-backend.ts";
 
@@ -102,7 +103,8 @@ export async function startSandbox(environment: Environment, shared: SharedParts
       logger,
       metrics,
       graceMs,
-      routes: (router) => hostSandbox(router, { exec, files, search, owners, peers, live }),
+      routes: (router) =>
+        hostSandbox(router, { exec, files, search, eraser: createEraser(database), owners, peers, live }),
     }),
   );
   bound.resolve(server.address);

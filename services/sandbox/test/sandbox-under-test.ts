@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "@connectrpc/connect";
 import { type Bus, createInProcessBus } from "@drover/bus";
 import { newId } from "@drover/kernel";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { type Execution, OutputStream } from "@drover/proto/sandbox/v1/exec";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
@@ -51,6 +52,7 @@ export interface RunSeen {
 export interface SandboxUnderTest extends AsyncDisposable {
   readonly exec: Client<typeof ExecService>;
   readonly workspaces: Client<typeof WorkspaceService>;
+  readonly erasure: Client<typeof ErasureService>;
   readonly bus: Bus;
   readonly tenant: string;
   readonly docker: Docker;
@@ -78,7 +80,7 @@ export interface Replica extends AsyncDisposable {
   readonly service: RunningService;
 }
 
-const scopes = ["exec:run", "exec:read"];
+const scopes = ["exec:run", "exec:read", "privacy:write"];
 
 let runtime: Record<string, string> = {};
 
@@ -140,6 +142,7 @@ export async function startUnderTest(
   return {
     exec,
     workspaces: createClient(WorkspaceService, transport),
+    erasure: createClient(ErasureService, transport),
     bus,
     tenant,
     docker,

@@ -2,8 +2,9 @@ import { fileURLToPath } from "node:url";
 import { type Bus, connectNats } from "@drover/bus";
 import { DroverError, systemClock } from "@drover/kernel";
 import { migrate, openDatabase } from "@drover/postgres";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { TraceService } from "@drover/proto/trace/v1/trace_service";
-import { createIdentityVerifier, startRpcServer } from "@drover/rpc";
+import { createErasureService, createIdentityVerifier, startRpcServer } from "@drover/rpc";
 import {
   createLogger,
   createMetrics,
@@ -21,6 +22,7 @@ import { RevisionHub } from "./application/revision-hub.ts";
 import { readSpanFacts } from "./application/span-facts.ts";
 import { watchLimits } from "./application/watch-trace.ts";
 import { readConfig } from "./config.ts";
+import { createEraser } from "./infrastructure/eraser.ts";
 import { createRevisionHints } from "./infrastructure/revision-hints.ts";
 import type { TraceSchema } from "./infrastructure/schema.ts";
 import { createTraceReader } from "./infrastructure/trace-reader.ts";
@@ -82,7 +84,9 @@ export async function startTrace(environment: Environment, shared: SharedParts =
       metrics,
       graceMs: config.DROVER_SHUTDOWN_GRACE_MS,
       routes: (router) =>
-        router.service(TraceService, createTraceService({ reader, watch, maxTraceBytes: maxMessageBytes * 0.8 })),
+        router
+          .service(TraceService, createTraceService({ reader, watch, maxTraceBytes: maxMessageBytes * 0.8 }))
+          .service(ErasureService, createErasureService(createEraser(database))),
     }),
   );
   started.defer(() => hub[Symbol.dispose]());

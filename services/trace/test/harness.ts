@@ -1,6 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { type Client, createClient } from "@connectrpc/connect";
 import { type Bus, connectNats } from "@drover/bus";
+import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { TraceService } from "@drover/proto/trace/v1/trace_service";
 import {
   actingAs,
@@ -16,6 +17,7 @@ import { startTrace } from "../src/wiring.ts";
 export interface Harness extends AsyncDisposable {
   readonly databaseUrl: string;
   readonly client: Client<typeof TraceService>;
+  readonly erasure: Client<typeof ErasureService>;
   readonly bus: Bus;
   /** Options of a call on behalf of a tenant. */
   as(tenant: string, signal?: AbortSignal): { contextValues: ReturnType<typeof actingAs>; signal?: AbortSignal };
@@ -52,9 +54,12 @@ export async function startHarness(overrides: Readonly<Record<string, string>> =
     get client() {
       return createClient(TraceService, transport);
     },
+    get erasure() {
+      return createClient(ErasureService, transport);
+    },
     bus,
     as: (tenant, signal) => ({
-      contextValues: actingAs({ tenant, subject: "tester", scopes: ["traces:read"] }),
+      contextValues: actingAs({ tenant, subject: "tester", scopes: ["traces:read", "privacy:write"] }),
       ...(signal === undefined ? {} : { signal }),
     }),
     stop: async () => await service[Symbol.asyncDispose](),

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import { answerFrames, completionOf, promptTokens, wholeAnswer } from "./completion.ts";
 import { embeddingsAnswer } from "./embeddings.ts";
+import { asksForFacts, rememberScript } from "./fact-extraction.ts";
 import { paymentPendingScript } from "./payment-pending.ts";
 import { checkRequest } from "./request-check.ts";
 import type { Script, ScriptedTurn, WireMessage, WireTool } from "./script.ts";
@@ -33,10 +34,14 @@ export interface ScriptedModel extends AsyncDisposable {
   /** With the version path, as a value for OPENAI_BASE_URL. */
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** Every chat request since the start. */
+  /** Every chat request since the start, those for facts apart. */
   readonly requests: readonly TakenRequest[];
+  /** Every request for the facts in what was said, which a script of its own answers. */
+  readonly extractions: readonly TakenRequest[];
   /** Replaces the script for the requests that follow. */
   use(script: Script): void;
+  /** Replaces the script of the requests for facts that follow. */
+  extractBy(script: Script): void;
 }
 
 /**
@@ -46,7 +51,13 @@ export interface ScriptedModel extends AsyncDisposable {
  */
 export async function startScriptedModel(options: ScriptedModelOptions = {}): Promise<ScriptedModel> {
   const host = options.host ?? "127.0.0.1";
-  const state: State = { script: options.script ?? paymentPendingScript, requests: [], apiKey: options.apiKey };
+  const state: State = {
+    script: options.script ?? paymentPendingScript,
+    extractor: rememberScript,
+    requests: [],
+    extractions: [],
+    apiKey: options.apiKey,
+  };
   const server = createServer((request, response) => {
     answer(state, request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
@@ -62,8 +73,12 @@ export async function startScriptedModel(options: ScriptedModelOptions = {}): Pr
     baseUrl: `http://${host}:${port}/v1`,
     apiKey: options.apiKey ?? "scripted-model",
     requests: state.requests,
+    extractions: state.extractions,
     use: (script) => {
       state.script = script;
+    },
+    extractBy: (script) => {
+      state.extractor = script;
     },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -74,7 +89,9 @@ export async function startScriptedModel(options: ScriptedModelOptions = {}): Pr
 
 interface State {
   script: Script;
+  extractor: Script;
   readonly requests: Taken[];
+  readonly extractions: Taken[];
   readonly apiKey: string | undefined;
 }
 
@@ -111,7 +128,9 @@ async function answerChat(state: State, body: unknown, response: ServerResponse)
     taken.aborted = !response.writableFinished;
     closed.abort();
   });
-  state.requests.push(taken);
+  const forFacts = refusal === undefined && asksForFacts(fields.messages as readonly WireMessage[]);
+  const list = forFacts ? state.extractions : state.requests;
+  list.push(taken);
   const finish = (status: number) => {
     taken.status = status;
   };
@@ -122,8 +141,8 @@ async function answerChat(state: State, body: unknown, response: ServerResponse)
   const messages = fields.messages as readonly WireMessage[];
   const tools = (fields.tools ?? []) as readonly WireTool[];
   const model = String(fields.model);
-  const facts = { model, stream: fields.stream === true, turn: state.requests.length - 1, body: fields };
-  const turn = await state.script(messages, tools, facts);
+  const facts = { model, stream: fields.stream === true, turn: list.length - 1, body: fields };
+  const turn = await (forFacts ? state.extractor : state.script)(messages, tools, facts);
   if (!(await pause(turn.delayMs, closed.signal))) return;
   const status = turn.status ?? 200;
   finish(status);

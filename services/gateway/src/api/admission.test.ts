@@ -7,9 +7,13 @@ describe("admittedMethod", () => {
   it("routes by service", () => {
     const target = (path: string) => admittedMethod(path).target;
     expect(target("/drover.orchestrator.v1.TaskService/SubmitTask")).toBe("orchestrator");
+    expect(target("/drover.orchestrator.v1.ApprovalService/DecideApproval")).toBe("orchestrator");
+    expect(target("/drover.orchestrator.v1.AgentService/PutPolicy")).toBe("orchestrator");
+    expect(target("/drover.orchestrator.v1.PrivacyService/Purge")).toBe("orchestrator");
     expect(target("/drover.sandbox.v1.WorkspaceService/PutFiles")).toBe("sandbox");
     expect(target("/drover.rag.v1.RetrievalService/Search")).toBe("rag");
     expect(target("/drover.memory.v1.ConversationService/BuildContext")).toBe("memory");
+    expect(target("/drover.memory.v1.FactService/ListFacts")).toBe("memory");
     expect(target("/drover.trace.v1.TraceService/WatchTrace")).toBe("trace");
     expect(target("/drover.gateway.v1.AccountService/WhoAmI")).toBe("gateway");
   });
@@ -19,6 +23,7 @@ describe("admittedMethod", () => {
     "/",
     "/drover.orchestrator.v1.TaskService/Nothing",
     "/drover.test.v1.EchoService/Echo",
+    "/drover.common.v1.ErasureService/Erase",
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/drover.orchestrator.v1.TaskService/SubmitTask/",
     "//drover.orchestrator.v1.TaskService/SubmitTask",
@@ -36,6 +41,7 @@ describe("admittedMethod", () => {
 
   it("takes watches, and no run, for resumable", () => {
     expect(admittedMethod("/drover.orchestrator.v1.TaskService/WatchTask").resumable).toBe(true);
+    expect(admittedMethod("/drover.orchestrator.v1.ApprovalService/WatchApprovals").resumable).toBe(true);
     expect(admittedMethod("/drover.sandbox.v1.ExecService/Run").resumable).toBe(false);
     expect(admittedMethod("/drover.orchestrator.v1.TaskService/GetTask").resumable).toBe(false);
   });

@@ -3,6 +3,10 @@ import { DroverError } from "@drover/kernel";
 import { scope as scopeOption } from "@drover/proto/common/v1/options";
 import { AccountService } from "@drover/proto/gateway/v1/account_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
+import { FactService } from "@drover/proto/memory/v1/fact_service";
+import { AgentService } from "@drover/proto/orchestrator/v1/agent_service";
+import { ApprovalService } from "@drover/proto/orchestrator/v1/approval_service";
+import { PrivacyService } from "@drover/proto/orchestrator/v1/privacy_service";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
 import { RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
@@ -19,11 +23,15 @@ export type Target = (typeof targets)[number];
 export const admittedServices: readonly { readonly service: DescService; readonly target: Target | "gateway" }[] = [
   { service: AccountService, target: "gateway" },
   { service: TaskService, target: "orchestrator" },
+  { service: AgentService, target: "orchestrator" },
+  { service: ApprovalService, target: "orchestrator" },
+  { service: PrivacyService, target: "orchestrator" },
   { service: ExecService, target: "sandbox" },
   { service: WorkspaceService, target: "sandbox" },
   { service: DocumentService, target: "rag" },
   { service: RetrievalService, target: "rag" },
   { service: ConversationService, target: "memory" },
+  { service: FactService, target: "memory" },
   { service: TraceService, target: "trace" },
 ];
 

@@ -1,6 +1,7 @@
 import {
   type ClientHttp2Stream,
   constants,
+  type Http2Session,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
@@ -33,6 +34,7 @@ export interface ExchangeParts {
 export class GrpcExchange implements ActiveCall {
   readonly resumable: boolean;
   readonly #parts: ExchangeParts;
+  readonly #session: Http2Session | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   #trailers: OutgoingHttpHeaders | undefined;
   readonly #stopRequest: () => void;
@@ -47,6 +49,7 @@ export class GrpcExchange implements ActiveCall {
       this.#timer = setTimeout(() => this.end(deadlineExceeded()), parts.timeoutMs + deadlineSlackMs);
     }
     const { client, upstream } = parts;
+    this.#session = upstream.session;
     this.#stopRequest = pump(client, upstream, () => void upstream.end());
     upstream.on("response", (headers, flags) => this.#onResponse(headers, flags));
     upstream.on("trailers", (trailers) => {
@@ -92,7 +95,9 @@ export class GrpcExchange implements ActiveCall {
     // A client that still sends is not listened to any more; unread, its bytes would hold the stream open.
     client.resume();
     if (client.destroyed || this.#ended) return;
-    if (!this.#responded || this.#trailers === undefined) this.#finish(errorOfReset(target, upstream.rstCode));
+    if (this.#responded && this.#trailers !== undefined) return;
+    // Node says CANCEL of a stream whose connection was lost, too.
+    this.#finish(this.#session?.destroyed === true ? lost(target) : errorOfReset(target, upstream.rstCode));
   }
 
   #finish(error: DroverError): void {

@@ -1,13 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { TokenDeltaSchema } from "@drover/proto/event/v1/bus";
 import { type TaskEvent, TaskEventSchema, TaskState } from "@drover/proto/event/v1/task_event";
+import { WatchResetSchema } from "@drover/proto/orchestrator/v1/task_service";
 import { describe, expect, it } from "vitest";
-import { deltaFrame, taskEventFrames } from "./task-event-frames.ts";
+import { deltaFrame, resetFrame, taskEventFrames } from "./task-event-frames.ts";
 
 const event = (sequence: bigint, of: TaskEvent["event"]) =>
   create(TaskEventSchema, { taskId: "t", sequence, event: of });
-const changed = (from: TaskState, to: TaskState) =>
-  create(TaskEventSchema, { taskId: "t", sequence: 5n, event: { case: "statusChanged", value: { from, to } } });
 
 describe("taskEventFrames", () => {
   it.each([
@@ -26,26 +25,14 @@ describe("taskEventFrames", () => {
     });
   });
 
-  it("announces an approval and a verification without an id, before the change itself", () => {
-    const names = (text: string | undefined) => text?.match(/^(id|event): .*$/gm);
-    expect(names(taskEventFrames(changed(TaskState.RUNNING, TaskState.WAITING_APPROVAL)))).toEqual([
-      "event: approval.required",
-      "id: 5",
-      "event: task.status.changed",
-    ]);
-    expect(names(taskEventFrames(changed(TaskState.VERIFYING, TaskState.SUCCEEDED)))).toEqual([
-      "event: verification.completed",
-      "id: 5",
-      "event: task.status.changed",
-    ]);
-    expect(names(taskEventFrames(changed(TaskState.CREATED, TaskState.RUNNING)))).toEqual([
-      "id: 5",
-      "event: task.status.changed",
-    ]);
-  });
-
   it("passes over an event of a later version", () => {
     expect(taskEventFrames(event(3n, { case: undefined }))).toBeUndefined();
+  });
+
+  it("gives a reset the id that the next events come after", () => {
+    const text = resetFrame(create(WatchResetSchema, { sequence: 41n, task: { id: "t" } }));
+    expect(text).toMatch(/^id: 41\nevent: task\.reset\ndata: /);
+    expect(JSON.parse(text.split("data: ")[1] ?? "")).toMatchObject({ sequence: "41", task: { id: "t" } });
   });
 
   it("gives a delta no id", () => {

@@ -1,6 +1,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import { type TokenDelta, TokenDeltaSchema } from "@drover/proto/event/v1/bus";
-import { type TaskEvent, TaskEventSchema, TaskState } from "@drover/proto/event/v1/task_event";
+import { type TaskEvent, TaskEventSchema } from "@drover/proto/event/v1/task_event";
+import { type WatchReset, WatchResetSchema } from "@drover/proto/orchestrator/v1/task_service";
 import { sseFrame } from "../domain/sse-frame.ts";
 
 const eventNames = {
@@ -9,22 +10,22 @@ const eventNames = {
   toolCallRequested: "tool.call.requested",
   toolCallCompleted: "tool.call.completed",
   taskCompleted: "task.completed",
+  approvalRequired: "approval.required",
+  approvalDecided: "approval.decided",
+  verificationCompleted: "verification.completed",
+  notice: "task.notice",
 } as const satisfies Record<NonNullable<TaskEvent["event"]["case"]>, string>;
 
 const json = { alwaysEmitImplicit: true } as const;
 
 /**
- * A committed event as SSE text; its id is its sequence. A change into WAITING_APPROVAL is announced as
- * `approval.required` and one out of VERIFYING as `verification.completed`, in the same write and without
- * an id, so that each sequence stands in the stream once. Undefined for a case that this version does not know.
+ * A committed event as SSE text; its id is its sequence. Undefined for a case that this version does not know.
  */
 export function taskEventFrames(event: TaskEvent): string | undefined {
   const name = event.event.case === undefined ? undefined : eventNames[event.event.case];
   if (name === undefined) return undefined;
   const data = JSON.stringify(toJson(TaskEventSchema, event, json));
-  const announced = announcementOf(event);
-  const announcement = announced === undefined ? "" : sseFrame({ event: announced, data });
-  return announcement + sseFrame({ id: String(event.sequence), event: name, data });
+  return sseFrame({ id: String(event.sequence), event: name, data });
 }
 
 /** A piece of the model's text as SSE text: without an id, because a resume does not begin after it. */
@@ -32,13 +33,11 @@ export function deltaFrame(delta: TokenDelta): string {
   return sseFrame({ event: "agent.message.delta", data: JSON.stringify(toJson(TokenDeltaSchema, delta, json)) });
 }
 
-/** True for the event that ends a stream. */
-export function endsStream(event: TaskEvent): boolean {
-  return event.event.case === "taskCompleted";
-}
-
-function announcementOf({ event }: TaskEvent): string | undefined {
-  if (event.case !== "statusChanged") return undefined;
-  if (event.value.to === TaskState.WAITING_APPROVAL) return "approval.required";
-  return event.value.from === TaskState.VERIFYING ? "verification.completed" : undefined;
+/**
+ * A reset as SSE text: what came before is replaced by the task in it. Its id is the sequence that the next events come
+ * after, so that a client which is cut right then goes on from there.
+ */
+export function resetFrame(reset: WatchReset): string {
+  const data = JSON.stringify(toJson(WatchResetSchema, reset, json));
+  return sseFrame({ id: String(reset.sequence), event: "task.reset", data });
 }

@@ -17,7 +17,7 @@ import { admittedMethod, requireScope } from "./admission.ts";
 import type { Credentials } from "./credentials.ts";
 import { type HttpRequest, type HttpResponse, headerOf, securityHeaders } from "./json-answer.ts";
 import { presentedBy } from "./presented.ts";
-import { deltaFrame, endsStream, taskEventFrames } from "./task-event-frames.ts";
+import { deltaFrame, resetFrame, taskEventFrames } from "./task-event-frames.ts";
 
 /** What the stream of events needs; the times are milliseconds. */
 export interface TaskEventsParts {
@@ -39,7 +39,8 @@ export function taskOfPath(path: string): string | undefined {
 
 /**
  * `GET /v1/tasks/{id}/events`: WatchTask as server-sent events. A refusal before the first event is a JSON
- * error (thrown here); after it the response ends and the client resumes with `Last-Event-ID`. Ends after `task.completed`.
+ * error (thrown here); after it the response ends and the client resumes with `Last-Event-ID`. Ends after a
+ * `task.completed` that nothing follows: a task that was resumed goes on.
  */
 export function createTaskEvents(
   parts: TaskEventsParts,
@@ -91,10 +92,10 @@ async function follow(
     for await (const { message } of messages) {
       writer ??= new SseWriter(response, parts, watching);
       if (message.case === "delta") await writer.write(deltaFrame(message.value));
+      if (message.case === "reset") await writer.write(resetFrame(message.value));
       if (message.case !== "event") continue;
       const frames = taskEventFrames(message.value);
       if (frames !== undefined) await writer.write(frames);
-      if (endsStream(message.value)) break;
     }
     writer ??= new SseWriter(response, parts, watching);
     writer.end();

@@ -1,13 +1,13 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
-import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
+import type { TaskWork } from "@drover/bus";
 import type { BuildContextResponseSchema, ConversationService } from "@drover/proto/memory/v1/conversation_service";
-import { callerOf, traceOf } from "@drover/rpc";
 import type { AppendMessages } from "../application/append-messages.ts";
 import type { BuildContext, BuiltContext } from "../application/build-context.ts";
-import type { Call } from "../application/call.ts";
 import type { ListMessages } from "../application/list-messages.ts";
 import type { PutSpill } from "../application/put-spill.ts";
 import type { ReadSpill } from "../application/read-spill.ts";
+import { callOf } from "./call-of.ts";
 import { draftsOf, protoMessage } from "./message-mapping.ts";
 import { openSpillStream } from "./spill-stream.ts";
 
@@ -20,8 +20,14 @@ export interface ConversationUseCases {
   readonly readSpill: ReadSpill;
 }
 
-/** The handlers of `drover.memory.v1.ConversationService`. */
-export function conversationHandlers(use: ConversationUseCases): ServiceImpl<typeof ConversationService> {
+/**
+ * The handlers of `drover.memory.v1.ConversationService`. A task's cancel stops the making of its contexts; what is
+ * appended and stored is the record of the task and stays wanted.
+ */
+export function conversationHandlers(
+  use: ConversationUseCases,
+  tasks: TaskWork,
+): ServiceImpl<typeof ConversationService> {
   return {
     async appendMessages(request, context) {
       const drafts = draftsOf(request.messages, "messages");
@@ -33,13 +39,17 @@ export function conversationHandlers(use: ConversationUseCases): ServiceImpl<typ
       return { messages: page.messages.map(protoMessage), nextPageToken: page.nextPageToken };
     },
     async buildContext(request, context) {
-      const built = await use.build(callOf(context), {
+      const call = callOf(context);
+      const wanted = {
         conversationId: request.conversationId,
         append: draftsOf(request.append, "append"),
         windowTokens: Number(request.windowTokens),
         reservedOutputTokens: Number(request.reservedOutputTokens),
         fixedTokens: Number(request.fixedTokens),
-      });
+      };
+      const built = await tasks.during({ ...call.owner, taskId: call.taskId }, call.signal, (signal) =>
+        use.build({ ...call, signal }, wanted),
+      );
       return contextResponse(built);
     },
     async putSpill(requests, context) {
@@ -62,11 +72,6 @@ export function conversationHandlers(use: ConversationUseCases): ServiceImpl<typ
       };
     },
   };
-}
-
-function callOf(context: HandlerContext): Call {
-  const { tenant, subject, taskId } = callerOf(context);
-  return { owner: { tenant, subject }, signal: context.signal, trace: traceOf(context), taskId };
 }
 
 function contextResponse(built: BuiltContext): MessageInitShape<typeof BuildContextResponseSchema> {

@@ -50,10 +50,62 @@ interface SpillTable {
   created_at: Generated<Date>;
 }
 
+interface FactTable {
+  tenant_id: string;
+  scope: "tenant" | "user" | "agent";
+  subject: string;
+  agent: string;
+  fact_id: string;
+  line_id: string;
+  body: string;
+  body_hash: string;
+  importance: number;
+  conversation_id: string;
+  task_id: string;
+  message_sequence: number;
+  valid_from: Generated<Date>;
+  valid_to: Generated<Date | null>;
+  superseded_by: Generated<string | null>;
+}
+
+interface FactTombstoneTable {
+  tenant_id: string;
+  scope: "tenant" | "user" | "agent";
+  subject: string;
+  agent: string;
+  body_hash: string;
+  created_at: Generated<Date>;
+}
+
+interface ExtractionTable {
+  tenant_id: string;
+  conversation_id: string;
+  task_id: string;
+  through_sequence: number;
+  outcome: "extracted" | "malformed";
+  extractor_version: number;
+  model: string;
+  fault: string;
+  added: number;
+  updated: number;
+  ended: number;
+  unchanged: number;
+  refused: number;
+  input_tokens: number;
+  output_tokens: number;
+  cached_input_tokens: number;
+  reasoning_tokens: number;
+  cost_nano_usd: number | null;
+  created_at: Generated<Date>;
+}
+
 /** Tables of the schema `memory`; see migrations/. */
 export interface MemorySchema extends BlobTables {
   conversation: ConversationTable;
   message: MessageTable;
   tool_call: ToolCallTable;
   spill: SpillTable;
+  fact: FactTable;
+  fact_tombstone: FactTombstoneTable;
+  extraction: ExtractionTable;
 }

@@ -1,81 +1,90 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import { invalidField } from "@drover/kernel";
-import { TaskState as ProtoState } from "@drover/proto/event/v1/task_event";
-import { Mode } from "@drover/proto/orchestrator/v1/task";
 import type { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { callerOf } from "@drover/rpc";
-import type { Tracer } from "@drover/tracing";
 import { cancelTask } from "../application/cancel-task.ts";
-import type { TaskSignals, TaskStore } from "../application/ports.ts";
+import { deleteTask } from "../application/delete-task.ts";
+import { listSteps, listToolCalls, listTransitions } from "../application/list-records.ts";
 import { getTask, listTasks } from "../application/read-tasks.ts";
-import { type SubmissionDefaults, submitTask } from "../application/submit-task.ts";
+import type { TaskRecords } from "../application/record-ports.ts";
+import { rerunTask } from "../application/rerun-task.ts";
+import { resumeTask } from "../application/resume-task.ts";
+import { type SubmitParts, submitTask } from "../application/submit-task.ts";
 import { type WatchParts, watchTask } from "../application/watch-task.ts";
-import type { TaskMode } from "../domain/task.ts";
-import { type TaskState, taskStates } from "../domain/task-state.ts";
+import { budgetsFrom, conversationPolicyOf, modeOf, sequenceFrom, stateFrom, versionFrom } from "./from-proto.ts";
+import { callMessage, stepMessage, transitionMessage } from "./records-to-proto.ts";
 import { taskMessage, watchMessage } from "./to-proto.ts";
 
-/** The rpcs of TaskService over the use cases. */
-export function createTaskService(parts: {
-  readonly store: TaskStore;
-  readonly signals: TaskSignals;
-  readonly tracer: Tracer;
-  readonly defaults: SubmissionDefaults;
+/** What TaskService is made of. */
+export interface TaskServiceParts extends SubmitParts {
+  readonly records: TaskRecords;
   readonly watch: WatchParts;
-}): ServiceImpl<typeof TaskService> {
-  const { store } = parts;
+}
+
+/** The rpcs of TaskService over the use cases. */
+export function createTaskService(parts: TaskServiceParts): ServiceImpl<typeof TaskService> {
+  return { ...lifeOfTasks(parts), ...recordsOfTasks(parts) };
+}
+
+type Life = "submitTask" | "cancelTask" | "resumeTask" | "rerunTask" | "deleteTask";
+
+function lifeOfTasks(parts: TaskServiceParts): Pick<ServiceImpl<typeof TaskService>, Life> {
   return {
     async submitTask(request, context) {
+      const { requestId, prompt, conversationId, workspaceId, maxRounds, model, collection, agent, priority } = request;
       const task = await submitTask(parts, callerOf(context), {
-        requestId: request.requestId,
-        prompt: request.prompt,
-        mode: modes.get(request.mode) ?? Number(request.mode),
-        conversationId: request.conversationId,
-        workspaceId: request.workspaceId,
-        maxRounds: request.maxRounds,
-        model: request.model,
-        collection: request.collection,
+        ...{ requestId, prompt, conversationId, workspaceId, maxRounds, model, collection, agent, priority },
+        mode: modeOf(request.mode),
+        budgets: budgetsFrom(request.budgets),
+        conversationPolicy: conversationPolicyOf(request.conversationPolicy),
       });
       return { task: taskMessage(task) };
     },
-    async getTask({ taskId }, context) {
-      return { task: taskMessage(await getTask(store, callerOf(context).tenant, taskId)) };
+    async cancelTask({ taskId, reason, expectedVersion }, context) {
+      const request = { taskId, reason, expectedVersion: versionFrom(expectedVersion) };
+      return { task: taskMessage(await cancelTask(parts, callerOf(context), request)) };
     },
-    async listTasks({ states, pageSize, pageToken }, context) {
-      const query = { states: states.map(stateOf), pageSize, pageToken };
-      const page = await listTasks(store, callerOf(context).tenant, query);
-      return { tasks: page.tasks.map(taskMessage), nextPageToken: page.nextPageToken };
+    async resumeTask({ taskId, requestId, expectedVersion, budgets }, context) {
+      const expected = versionFrom(expectedVersion);
+      const request = { taskId, requestId, expectedVersion: expected, budgets: budgetsFrom(budgets) };
+      return { task: taskMessage(await resumeTask(parts, callerOf(context), request)) };
     },
-    async *watchTask({ taskId, afterSequence, includeDeltas }, context) {
-      const request = { taskId, afterSequence: safeSequence(afterSequence), includeDeltas };
-      for await (const message of watchTask(parts.watch, callerOf(context).tenant, request, context.signal)) {
-        yield watchMessage(message);
-      }
+    async rerunTask({ taskId, requestId }, context) {
+      return { task: taskMessage(await rerunTask(parts, callerOf(context), { taskId, requestId })) };
     },
-    async cancelTask({ taskId, reason }, context) {
-      return { task: taskMessage(await cancelTask(parts, callerOf(context), { taskId, reason })) };
+    async deleteTask({ taskId }, context) {
+      await deleteTask(parts.records, callerOf(context).tenant, taskId);
+      return {};
     },
   };
 }
 
-/** An unspecified mode is the one that is offered; a number without a name has no entry. */
-const modes: ReadonlyMap<number, TaskMode> = new Map<number, TaskMode>([
-  [Mode.UNSPECIFIED, "REACT"],
-  [Mode.CHAT, "CHAT"],
-  [Mode.RAG, "RAG"],
-  [Mode.REACT, "REACT"],
-  [Mode.PSE, "PSE"],
-]);
-
-function stateOf(value: number, index: number): TaskState {
-  const state = taskStates.find((name) => ProtoState[name] === value);
-  if (state === undefined) throw invalidField(`states[${index}]`, String(value), `one of ${taskStates.join(", ")}`);
-  return state;
-}
-
-function safeSequence(value: bigint): number {
-  const sequence = Number(value);
-  if (!Number.isSafeInteger(sequence)) {
-    throw invalidField("after_sequence", String(value), "0 or a sequence that was received");
-  }
-  return sequence;
+function recordsOfTasks(parts: TaskServiceParts): Omit<ServiceImpl<typeof TaskService>, Life> {
+  return {
+    async getTask({ taskId }, context) {
+      return { task: taskMessage(await getTask(parts.store, callerOf(context).tenant, taskId)) };
+    },
+    async listTasks({ states, pageSize, pageToken }, context) {
+      const query = { states: states.map(stateFrom), pageSize, pageToken };
+      const page = await listTasks(parts.store, callerOf(context).tenant, query);
+      return { tasks: page.tasks.map(taskMessage), nextPageToken: page.nextPageToken };
+    },
+    async *watchTask({ taskId, afterSequence, includeDeltas }, context) {
+      const request = { taskId, afterSequence: sequenceFrom(afterSequence), includeDeltas };
+      for await (const message of watchTask(parts.watch, callerOf(context).tenant, request, context.signal)) {
+        yield watchMessage(message);
+      }
+    },
+    async listTransitions(request, context) {
+      const { records, nextPageToken } = await listTransitions(parts, callerOf(context).tenant, request);
+      return { transitions: records.map(transitionMessage), nextPageToken };
+    },
+    async listSteps(request, context) {
+      const { records, nextPageToken } = await listSteps(parts, callerOf(context).tenant, request);
+      return { steps: records.map(stepMessage), nextPageToken };
+    },
+    async listToolCalls(request, context) {
+      const { records, nextPageToken } = await listToolCalls(parts, callerOf(context).tenant, request);
+      return { toolCalls: records.map(callMessage), nextPageToken };
+    },
+  };
 }

@@ -31,6 +31,28 @@ export function taskMessage(task: Task): MessageInitShape<typeof TaskSchema> {
     usage: usageMessage(task.usage),
     model: task.model,
     createdBy: task.createdBy,
+    rerunOf: task.rerunOf ?? "",
+    agent: task.agent,
+    priority: task.priority,
+    budgets: {
+      maxRounds: task.maxRounds,
+      maxWallMs: BigInt(task.budgets.wallMs),
+      maxTokens: BigInt(task.budgets.tokens),
+      maxCostNanoUsd: BigInt(task.budgets.costNanoUsd),
+      maxToolCalls: task.budgets.toolCalls,
+      maxOutputTokens: task.budgets.outputTokens,
+    },
+    budgetUse: {
+      rounds: task.round,
+      wallMs: BigInt(task.wallMsUsed),
+      tokens: BigInt(task.usage.inputTokens + task.usage.outputTokens),
+      costNanoUsd: BigInt(task.usage.costNanoUsd ?? 0),
+      toolCalls: task.toolCallsUsed,
+    },
+    resumes: task.resumes,
+    ...(task.verification === undefined
+      ? {}
+      : { verification: { ...task.verification, findings: [...task.verification.findings] } }),
     createdAt: timestampFromDate(task.createdAt),
     ...(task.startedAt === undefined ? {} : { startedAt: timestampFromDate(task.startedAt) }),
     ...(task.endedAt === undefined ? {} : { endedAt: timestampFromDate(task.endedAt) }),
@@ -44,6 +66,10 @@ export function watchMessage(message: WatchMessage): MessageInitShape<typeof Wat
       return { message: { case: "event", value: eventMessage(message.event) } };
     case "heartbeat":
       return { message: { case: "heartbeat", value: { sequence: BigInt(message.sequence) } } };
+    case "reset": {
+      const { task, sequence } = message;
+      return { message: { case: "reset", value: { task: taskMessage(task), sequence: BigInt(sequence) } } };
+    }
     case "delta": {
       const { taskId, step, channel, offset, text } = message.delta;
       const value = {
@@ -100,6 +126,20 @@ function bodyMessage(body: TaskEvent["body"]): EventCase {
       };
       return { case: "toolCallCompleted", value };
     }
+    case "approval_required": {
+      const { type: _, expiresAt, ...value } = body;
+      return { case: "approvalRequired", value: { ...value, expiresAt: timestampFromDate(new Date(expiresAt)) } };
+    }
+    case "approval_decided": {
+      const { type: _, ...value } = body;
+      return { case: "approvalDecided", value };
+    }
+    case "verification_completed": {
+      const { type: _, findings, ...value } = body;
+      return { case: "verificationCompleted", value: { ...value, findings: [...findings] } };
+    }
+    case "notice":
+      return { case: "notice", value: { code: body.code, text: body.text } };
     case "task_completed": {
       const { answer, failureReason, failureMessage, rounds } = body;
       const value = { state: TaskState[body.state], answer, failureReason, failureMessage, rounds };
@@ -108,7 +148,8 @@ function bodyMessage(body: TaskEvent["body"]): EventCase {
   }
 }
 
-function usageMessage(usage: TaskUsage) {
+/** Tokens and cost as the rpcs show them. */
+export function usageMessage(usage: TaskUsage) {
   return create(UsageSchema, {
     inputTokens: BigInt(usage.inputTokens),
     outputTokens: BigInt(usage.outputTokens),

@@ -1,6 +1,6 @@
 import { type Clock, DroverError } from "@drover/kernel";
 import type { Step } from "../domain/step.ts";
-import { callsOf } from "../domain/step.ts";
+import { asksForCalls, callsOf } from "../domain/step.ts";
 import type { TaskEventBody } from "../domain/task-event.ts";
 import { isOpenCall } from "../domain/tool-call-state.ts";
 import { feedMemory } from "./feed-memory.ts";
@@ -56,20 +56,53 @@ export async function failTask(
  * last turn gets one that says what is known, so that the history stays whole.
  */
 export async function cancelTask(session: TaskSession): Promise<void> {
-  const results = [...openResults(session)];
-  const turn = session.log.steps.at(-1);
-  const open = turn !== undefined && turn.body.kind === "turn" && turn.body.decision === "tool_calls";
-  const steps: readonly Step[] = open
-    ? [{ seq: turn.seq + 1, round: turn.round, body: { kind: "results", turn: turn.seq } }]
-    : [];
-  const tools = new Map(session.log.calls.map((call) => [call.callId, call.tool]));
   await session.commit({
-    results,
-    steps,
-    events: results.map((result) => completedEvent(result, tools.get(result.callId) ?? "")),
+    ...settled(session, cancelWords),
     state: { to: "CANCELLED", actor: "", reason: "", input: "cancel_requested" },
   });
 }
+
+/** Gives every open call of the last turn its result, now that the time to work is over. Their work has stopped. */
+export async function settleCalls(session: TaskSession): Promise<void> {
+  await session.commit(settled(session, timeWords));
+  session.unrecorded.clear();
+  session.endRound("the time to work is over");
+}
+
+/** The results of the open calls of the last turn: what is there, and for the others what is known of them. */
+function settled(session: TaskSession, words: SettleWords): TaskChange {
+  const results = [...openResults(session, words)];
+  const turn = session.log.steps.at(-1);
+  const steps: readonly Step[] =
+    turn !== undefined && asksForCalls(turn)
+      ? [{ seq: turn.seq + 1, round: turn.round, body: { kind: "results", turn: turn.seq } }]
+      : [];
+  const tools = new Map(session.log.calls.map((call) => [call.callId, call.tool]));
+  return {
+    results,
+    steps,
+    events: results.map((result) => completedEvent(result, tools.get(result.callId) ?? "")),
+  };
+}
+
+/** Why calls were not brought to their end. */
+interface SettleWords {
+  readonly code: string;
+  readonly sent: string;
+  readonly unsent: string;
+}
+
+const cancelWords: SettleWords = {
+  code: "CANCELLED",
+  sent: "The task was cancelled while this call ran; what it did until then is not known.",
+  unsent: "The task was cancelled before this call began; it did nothing.",
+};
+
+const timeWords: SettleWords = {
+  code: "BUDGET_EXHAUSTED",
+  sent: "The time for the task was over while this call ran; what it did until then is not known.",
+  unsent: "The time for the task was over before this call began; it did nothing.",
+};
 
 /** Gives memory the rest of a task that did not succeed; failing to is no harm to the task. */
 export async function sayFarewell(parts: EndParts, session: TaskSession): Promise<void> {
@@ -96,26 +129,24 @@ export function completedEvent(result: CallResult, tool: string): TaskEventBody 
   };
 }
 
-function* openResults(session: TaskSession): Generator<CallResult> {
+function* openResults(session: TaskSession, words: SettleWords): Generator<CallResult> {
   const turn = session.log.steps.at(-1)?.seq ?? 0;
   for (const call of callsOf(session.log, turn)) {
     if (!isOpenCall(call.state)) continue;
     const known = session.unrecorded.get(call.callId);
-    yield known ?? cancelledResult(call.callId, call.state === "DISPATCHED");
+    yield known ?? unendedResult(call.callId, call.state === "DISPATCHED", words);
   }
 }
 
-function cancelledResult(callId: string, dispatched: boolean): CallResult {
-  const summary = dispatched
-    ? "The task was cancelled while this call ran; what it did until then is not known."
-    : "The task was cancelled before this call began; it did nothing.";
-  const shown = `ERROR CANCELLED: ${summary}`;
+function unendedResult(callId: string, dispatched: boolean, words: SettleWords): CallResult {
+  const summary = dispatched ? words.sent : words.unsent;
+  const shown = `ERROR ${words.code}: ${summary}`;
   return {
     callId,
     state: dispatched ? "UNKNOWN" : "CANCELLED",
     shown,
     summary,
-    errorCode: dispatched ? "OUTCOME_UNKNOWN" : "CANCELLED",
+    errorCode: dispatched ? "OUTCOME_UNKNOWN" : words.code,
     retryable: false,
     artifacts: [],
     resultCharacters: shown.length,

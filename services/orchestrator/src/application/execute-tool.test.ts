@@ -3,7 +3,7 @@ import { noopTracer } from "@drover/tracing";
 import { expect, test } from "vitest";
 import type { ToolResult } from "../domain/tool-result.ts";
 import { executeTool } from "./execute-tool.ts";
-import type { Tool, ToolContext } from "./ports.ts";
+import type { Tool, ToolContext } from "./tool-ports.ts";
 
 const span = noopTracer.start({ tenant: "acme", name: "tool", kind: "tool" });
 const context: ToolContext = {
@@ -14,6 +14,7 @@ const context: ToolContext = {
   callId: "c",
   conversationId: "v",
   collection: "default",
+  allowedCommands: [],
   workspace: async () => "w",
   span,
 };
@@ -31,7 +32,7 @@ const clock: Clock = {
 };
 
 function run(execute: Tool["execute"], signal = new AbortController().signal, timeoutMs = 1_000, graceMs = 20) {
-  const tool: Tool = { spec: { name: "tool", description: "", parameters: {} }, timeoutMs, execute };
+  const tool: Tool = { spec: { name: "tool", description: "", parameters: {} }, timeoutMs, replay: "safe", execute };
   return executeTool(tool, {}, context, signal, { patience: { totalMs: 10_000, clock }, graceMs });
 }
 
@@ -39,7 +40,7 @@ const whenAborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 
 test("a result is passed on", async () => {
-  expect(await run(async () => good)).toBe(good);
+  expect(await run(async () => good)).toEqual(good);
 });
 
 test("what a tool throws becomes a result; an unknown fault tells nothing of itself", async () => {
@@ -58,7 +59,7 @@ test("what a tool throws becomes a result; an unknown fault tells nothing of its
 test("a service that is away for a moment is waited for; one that stays away is a result", async () => {
   const away = new DroverError("UNAVAILABLE", "The service sandbox cannot be reached.", { reason: "PEER_UNREACHABLE" });
   let calls = 0;
-  expect(await run(async () => (calls++ < 3 ? Promise.reject(away) : good))).toBe(good);
+  expect(await run(async () => (calls++ < 3 ? Promise.reject(away) : good))).toEqual(good);
   expect(calls).toBe(4);
   waits.length = 0;
   expect(await run(() => Promise.reject(away))).toMatchObject({ errorCode: "PEER_UNREACHABLE", retryable: true });
@@ -85,5 +86,5 @@ test("a cancel gives a result too, and a tool that finished after all keeps its 
   const finished = run((_args, _context, signal) => whenAborted(signal).catch(() => good), stop.signal);
   stop.abort(new DroverError("CANCELLED", "The task was cancelled."));
   expect((await stopped).errorCode).toBe("CANCELLED");
-  expect(await finished).toBe(good);
+  expect(await finished).toEqual(good);
 });

@@ -1,14 +1,14 @@
 import { DroverError, withTimeout } from "@drover/kernel";
-import { type ToolResult, toolFailure } from "../domain/tool-result.ts";
+import { sound, type ToolResult, toolFailure } from "../domain/tool-result.ts";
 import { type Patience, withPatience } from "./patience.ts";
-import type { Tool, ToolContext } from "./ports.ts";
+import type { Tool, ToolContext } from "./tool-ports.ts";
 
 /** How long a tool may take to stop after its time-out or a cancel. */
 const stopGraceMs = 10_000;
 
 /**
- * Runs one call of a tool. Never throws: whatever the tool does becomes a result. A service that is
- * away is waited for, since every tool bears to be called again under the same call id. A tool that
+ * Runs one call of a tool. Never throws: whatever the tool does becomes a result, and what is no result at all too. A
+ * service that is away is waited for where the tool bears to be called again under the same call id. A tool that
  * does not stop in time after its time-out or an abort is left behind, and its outcome is unknown.
  */
 export async function executeTool(
@@ -25,18 +25,18 @@ export async function executeTool(
       const left = leftBehind(name, bounded, graceMs);
       try {
         const result = withPatience(
-          waiting.patience,
+          bearsRepeats(tool) ? waiting.patience : { ...waiting.patience, totalMs: 0 },
           bounded,
           () => tool.execute(args, context, bounded),
           (error) => context.span.event("retry", { text: error.message }),
         );
-        return await Promise.race([result, left.result]);
+        return sound(name, await Promise.race([result, left.result]));
       } finally {
         left.forget();
       }
     });
   } catch (caught) {
-    return failureOf(caught, signal);
+    return failureOf(tool, caught, signal);
   }
 }
 
@@ -60,9 +60,20 @@ function leftBehind(name: string, signal: AbortSignal, graceMs: number) {
   };
 }
 
-function failureOf(caught: unknown, signal: AbortSignal): ToolResult {
-  if (signal.aborted) return toolFailure("CANCELLED", "The call was stopped because the task was.");
+function bearsRepeats({ replay }: Tool): boolean {
+  return replay === "safe" || replay === "idempotent";
+}
+
+/** Codes after which a call may or may not have happened. */
+const unsure: ReadonlySet<string> = new Set(["UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED"]);
+
+function failureOf(tool: Tool, caught: unknown, signal: AbortSignal): ToolResult {
   const error = DroverError.from(caught);
+  if (!bearsRepeats(tool) && (signal.aborted || unsure.has(error.code))) {
+    const summary = `The call of ${tool.spec.name} broke off, and whether it did its work is not known: ${error.message}`;
+    return toolFailure("OUTCOME_UNKNOWN", summary);
+  }
+  if (signal.aborted) return toolFailure("CANCELLED", "The call was stopped because the task was.");
   const code = error.code === "DEADLINE_EXCEEDED" ? "TIMEOUT" : error.reason;
   const summary =
     error.code === "INTERNAL" ? "The tool failed for a reason of its own; other tools may still work." : error.message;

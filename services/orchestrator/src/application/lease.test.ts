@@ -14,7 +14,7 @@ function start(renew: TaskStore["renew"], ttlMs = 30, clock = systemClock) {
 }
 
 test("it renews at a third of the time to live until it is disposed of", async () => {
-  const renew = vi.fn(async () => ({ cancelRequested: false }));
+  const renew = vi.fn(async () => ({ cancelRequested: false, wallMsUsed: 0 }));
   const clock = fakeClock();
   const { control, lease } = start(renew, 30_000, clock);
   await clock.advance(9_999);
@@ -39,7 +39,7 @@ test.each([
 });
 
 test("a look finds a cancel long before the renewal would", async () => {
-  const { control, lease } = start(async () => ({ cancelRequested: true }), 600_000);
+  const { control, lease } = start(async () => ({ cancelRequested: true, wallMsUsed: 0 }), 600_000);
   lease.look();
   await expect.poll(() => control.stopped).toBe("TASK_CANCELLED");
   await lease[Symbol.asyncDispose]();

@@ -11,7 +11,7 @@ export interface Lease extends AsyncDisposable {
 /**
  * Renews at a third of the time to live. A renewal that fails, finds nothing or takes longer than a
  * third means that the authority is lost: the run is aborted and must not write any more. A cancel
- * that a renewal finds is passed on.
+ * that a renewal finds is passed on, and so is the time that the task has used.
  */
 export function keepLease(
   parts: { readonly store: Pick<TaskStore, "renew">; readonly clock: Clock; readonly ttlMs: number },
@@ -28,6 +28,7 @@ export function keepLease(
       const held = await withTimeout("A lease renewal", everyMs, undefined, (signal) =>
         Promise.race([parts.store.renew(claim, parts.ttlMs), rejectedBy(signal)]),
       );
+      if (held !== undefined) control.spend(held.wallMsUsed);
       if (held?.cancelRequested) control.cancel();
       return held !== undefined;
     } catch {

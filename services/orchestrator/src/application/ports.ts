@@ -1,12 +1,20 @@
 import type { Message, ToolSpec } from "@drover/model";
-import type { Span, TraceContext } from "@drover/tracing";
+import type { TraceContext } from "@drover/tracing";
+import type { Agent, AgentSnapshot, Verifier } from "../domain/agent.ts";
 import type { LoggedMessage } from "../domain/conversation.ts";
 import type { StepBody, TaskLog } from "../domain/step.ts";
-import type { Task, TaskMode, TaskUsage } from "../domain/task.ts";
+import type { ConversationPolicy } from "../domain/submission.ts";
+import type {
+  Task,
+  TaskBudgets,
+  TaskMode,
+  TaskUsage,
+  VerificationFinding,
+  VerificationReport,
+} from "../domain/task.ts";
 import type { TaskEvent, TaskEventBody } from "../domain/task-event.ts";
 import type { TaskState } from "../domain/task-state.ts";
 import type { ToolCallOutcome } from "../domain/tool-call-state.ts";
-import type { ToolResult } from "../domain/tool-result.ts";
 
 /** A task to be recorded. */
 export interface NewTask {
@@ -21,7 +29,22 @@ export interface NewTask {
   readonly traceId: string;
   readonly createdBy: string;
   readonly maxRounds: number;
+  readonly agent: string;
+  readonly agentBody: Readonly<Record<string, unknown>>;
+  readonly priority: number;
+  readonly rerunOf: string | undefined;
+  readonly budgets: TaskBudgets;
+  readonly conversationPolicy: ConversationPolicy;
 }
+
+/** What becomes of a submission. */
+export type SubmitOutcome =
+  | { readonly outcome: "created"; readonly taskId: string; readonly interrupted: readonly string[] }
+  | { readonly outcome: "existing" | "conflict"; readonly taskId: string }
+  /** Too many tasks of the tenant wait. */
+  | { readonly outcome: "full" }
+  /** The conversation has the task `taskId`, which has not ended. */
+  | { readonly outcome: "busy"; readonly taskId: string };
 
 /** A task that a worker holds, and the epoch that its writes must name. */
 export interface Claim {
@@ -38,7 +61,29 @@ export interface Intent {
   readonly providerCallId: string;
   readonly tool: string;
   readonly arguments: string;
+  /** SHA-256 of `arguments`, lower-case hex. */
+  readonly argumentsHash: string;
   readonly argumentsPreview: string;
+  readonly policyEffect: "allow" | "ask" | "deny";
+  /** Empty where no rule fits. */
+  readonly policyRule: string;
+  readonly allowedCommands: readonly string[];
+  /** Present where somebody must approve; the approval is recorded with the call. */
+  readonly approval?: { readonly id: string };
+}
+
+/** An approval to be recorded in the commit that makes its call wait. */
+export interface NewApproval {
+  readonly id: string;
+  readonly callId: string;
+  readonly tool: string;
+  readonly argumentsPreview: string;
+  readonly argumentsHash: string;
+  /** Empty where the outcome of a call is unknown. */
+  readonly rule: string;
+  readonly reason: string;
+  readonly approverNotRequester: boolean;
+  readonly expiresMs: number;
 }
 
 /** How a call ended, as it is recorded. */
@@ -71,7 +116,14 @@ export interface TaskChange {
   readonly round?: number;
   readonly steps?: readonly { readonly seq: number; readonly round: number; readonly body: StepBody }[];
   readonly intents?: readonly Intent[];
+  /** Version of the rules by which the intents were judged. */
+  readonly rules?: number;
+  /** Calls that are recorded already and must now wait for a decision. */
+  readonly awaiting?: readonly { readonly callId: string; readonly id: string }[];
+  readonly approvals?: readonly NewApproval[];
   readonly dispatched?: readonly string[];
+  /** How many of `dispatched` are sent for the first time. */
+  readonly toolCalls?: number;
   readonly results?: readonly CallResult[];
   readonly events?: readonly TaskEventBody[];
   readonly usage?: TaskUsage;
@@ -79,52 +131,108 @@ export interface TaskChange {
   readonly answer?: string;
   readonly failureReason?: string;
   readonly failureMessage?: string;
+  readonly verification?: VerificationReport;
+  readonly reworks?: number;
 }
 
-/** What became of a commit. `fenced` and `cancelled` wrote nothing. */
+/** What became of a commit. All but `committed` wrote nothing. */
 export type CommitOutcome =
   | {
       readonly outcome: "committed";
       readonly version: number;
       readonly lastSequence: number;
       readonly cancelRequested: boolean;
+      readonly wallMsUsed: number;
     }
   /** Somebody else holds the task, or it has ended. */
   | { readonly outcome: "fenced" }
   /** A success that came after a cancel. */
-  | { readonly outcome: "cancelled" };
+  | { readonly outcome: "cancelled" }
+  /** The tenant's rules are not those of the version that the change names. */
+  | { readonly outcome: "rules_changed" };
 
 /** The record of tasks. Every method may fail with UNAVAILABLE when the database is away. */
 export interface TaskStore {
   submit(
     task: NewTask,
-    request: { readonly id: string; readonly bodyHash: string },
-  ): Promise<{ readonly outcome: "created" | "existing" | "conflict"; readonly taskId: string }>;
+    request: { readonly method: "SubmitTask" | "RerunTask"; readonly id: string; readonly bodyHash: string },
+    maxQueued: number,
+  ): Promise<SubmitOutcome>;
   get(tenant: string, taskId: string): Promise<Task | undefined>;
   /** Newest first; `before` is the id of the last task of the page before. */
   list(tenant: string, states: readonly TaskState[], limit: number, before: string | undefined): Promise<Task[]>;
   /** Events with a greater sequence than `after`, in order. */
   events(tenant: string, taskId: string, after: number, limit: number): Promise<TaskEvent[]>;
-  /** Records the wish; `cancelled` where nobody was at work, so that the task has ended with it. */
+  /**
+   * Records the wish; `cancelled` where nobody was at work, so that the task has ended with it; `stale` where it has
+   * another version than `expectedVersion` (0 is any).
+   */
   cancel(
     tenant: string,
     taskId: string,
-    actor: string,
-    reason: string,
+    wish: { readonly actor: string; readonly reason: string; readonly expectedVersion: number },
   ): Promise<{
-    readonly outcome: "cancelled" | "requested" | "ended" | "not_found";
+    readonly outcome: "cancelled" | "requested" | "ended" | "stale" | "not_found";
     readonly lastSequence: number;
   }>;
-  /** Claims up to `limit` tasks of all tenants that are due and held by nobody. */
-  claim(owner: string, limit: number, ttlMs: number): Promise<Claim[]>;
+  /**
+   * Claims up to `limit` tasks of all tenants that are due and held by nobody; tenants take turns, none has more than
+   * `perTenant` running. One that was claimed `maxIdle` times in a row without a commit ends as FAILED, DEAD_LETTER.
+   */
+  claim(
+    owner: string,
+    options: { readonly limit: number; readonly ttlMs: number; readonly perTenant: number; readonly maxIdle: number },
+  ): Promise<Claim[]>;
   /** Lets go of what an earlier process of the same name still holds. Returns how many. */
   reclaim(owner: string): Promise<number>;
   /** Undefined: the claim is lost. */
-  renew(claim: Claim, ttlMs: number): Promise<{ readonly cancelRequested: boolean } | undefined>;
+  renew(
+    claim: Claim,
+    ttlMs: number,
+  ): Promise<{ readonly cancelRequested: boolean; readonly wallMsUsed: number } | undefined>;
   /** Gives the task back, to be claimed after `delayMs`. */
   release(claim: Claim, delayMs: number): Promise<void>;
   load(claim: Claim): Promise<{ readonly task: Task; readonly log: TaskLog } | undefined>;
   commit(claim: Claim, version: number, change: TaskChange): Promise<CommitOutcome>;
+}
+
+/** The record of agents, by tenant. Every method may fail with UNAVAILABLE when the database is away. */
+export interface AgentStore {
+  /** Creates or replaces; undefined where the agent has another version than `expectedVersion` (0 is any). */
+  put(
+    tenant: string,
+    agent: {
+      readonly name: string;
+      readonly body: AgentSnapshot;
+      readonly expectedVersion: number;
+      readonly updatedBy: string;
+    },
+  ): Promise<Agent | undefined>;
+  get(tenant: string, name: string): Promise<Agent | undefined>;
+  /** By name, after `after`. */
+  list(tenant: string, limit: number, after: string): Promise<readonly Agent[]>;
+  delete(tenant: string, name: string): Promise<void>;
+}
+
+/** The checks of an answer that need more than the record. */
+export interface AnswerChecks {
+  rules(rules: Verifier & { readonly kind: "rules" }, answer: string): readonly VerificationFinding[];
+  jsonSchema(schema: string, answer: string): readonly VerificationFinding[];
+  /**
+   * Runs a program in the sandbox with the answer on standard input; again with the same `key` is the same run. Throws
+   * where it cannot be run now; UNAVAILABLE passes.
+   */
+  code(
+    scope: CallScope,
+    run: {
+      readonly key: string;
+      readonly language: string;
+      readonly code: string;
+      readonly answer: string;
+      readonly workspaceId: string | undefined;
+    },
+    signal: AbortSignal,
+  ): Promise<readonly VerificationFinding[]>;
 }
 
 /** A piece of the model's text as it comes. */
@@ -183,41 +291,6 @@ export interface ConversationMemory {
     request: { readonly conversationId: string; readonly callId: string; readonly text: string },
     signal: AbortSignal,
   ): Promise<string>;
-}
-
-/** What a tool may know of the task it works for. */
-export interface ToolContext extends CallScope {
-  /** The idempotency key of this call; the same after a crash. */
-  readonly callId: string;
-  readonly conversationId: string;
-  readonly collection: string;
-  /** The task's workspace, made when it is first asked for. */
-  readonly workspace: (signal: AbortSignal) => Promise<string>;
-  readonly span: Span;
-  /** Commands that `bash` may use; absent for all. */
-  readonly allowedCommands?: readonly string[];
-}
-
-/** A tool: what the model is told of it, and what it does. */
-export interface Tool {
-  readonly spec: ToolSpec;
-  /** Longest run of a call. */
-  readonly timeoutMs: number;
-  /**
-   * Runs the call. `args` fit the schema of the spec. A failure is a result; what is thrown all the
-   * same becomes one. Must be safe to repeat with the same `callId`. Ends soon after an abort.
-   */
-  execute(args: Readonly<Record<string, unknown>>, context: ToolContext, signal: AbortSignal): Promise<ToolResult>;
-}
-
-/** The tools on offer. */
-export interface ToolBox {
-  readonly specs: readonly ToolSpec[];
-  /** The tool and its checked arguments, or the result that tells the model what is wrong with them. */
-  resolve(
-    name: string,
-    argumentsJson: string,
-  ): { readonly tool: Tool; readonly args: Readonly<Record<string, unknown>> } | { readonly refused: ToolResult };
 }
 
 /** Makes the workspace of a task; again gives the same one. */

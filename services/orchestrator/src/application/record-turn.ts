@@ -1,33 +1,49 @@
 import { headOf } from "@drover/kernel";
 import { isToolName } from "@drover/model";
 import { redact } from "@drover/redaction";
+import { agentOf } from "../domain/agent.ts";
+import { type BudgetKind, exhaustedReason, exhaustedText } from "../domain/budget.ts";
 import { markedAnswer, nudgeAfter } from "../domain/final-answer.ts";
 import { isStuck, type NextAction } from "../domain/next-action.ts";
 import { recordedCalls, type Step } from "../domain/step.ts";
 import type { AskedTurn } from "./ask-model.ts";
+import { budgetNotice } from "./budget-notice.ts";
+import { digest } from "./digest.ts";
 import { failTask } from "./end-task.ts";
+import { gateCalls } from "./gate-calls.ts";
 import type { Intent, TaskChange } from "./ports.ts";
+import { commitJudged, type RuleParts } from "./read-rules.ts";
 import type { TaskSession } from "./task-session.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
-/** Characters of redacted arguments that an event shows. */
-const argumentsPreview = 4_096;
+/** Characters of redacted arguments that an event, and an approval, shows. */
+export const argumentsPreview = 4_096;
+
+/** What recording a turn needs. */
+export interface RecordParts extends RuleParts {
+  readonly tools: ToolBox;
+  readonly maxCalls: number;
+}
 
 /** Commits a turn of the model with everything that follows from it: intents, the answer, or a word of correction. */
 export async function recordTurn(
+  parts: RecordParts,
   session: TaskSession,
   action: NextAction & { readonly kind: "ask" },
   turn: AskedTurn,
 ): Promise<void> {
   const { decision } = turn.reply;
   const step = stepOf(session, action, turn);
-  const change = changeOf(action, turn, step);
+  const intents = await intentsOf(turn, step.seq);
+  const change = changeOf(session, action, { turn, step, intents });
   // A question without tools that was not answered is no round to go on from.
-  const unanswered = action.last && decision.kind !== "final";
+  const { limit } = turn;
+  const unanswered = limit !== undefined && decision.kind !== "final";
   const stuck = isStuck({ ...session.log, steps: [...session.log.steps, step] });
   switch (decision.kind) {
     case "final": {
-      const answer = markedAnswer(redact(decision.text).text, action.last, session.task.maxRounds);
-      const reason = action.last ? "ROUND_LIMIT" : "";
+      const answer = markedAnswer(redact(decision.text).text, session.task, limit);
+      const reason = limit === undefined ? "" : exhaustedReason(limit);
       await session.commit({
         ...change,
         answer,
@@ -36,13 +52,12 @@ export async function recordTurn(
       return;
     }
     case "tool_calls":
-      if (unanswered) return roundLimit(session, change, "it asked for tools again");
-      await session.commit({ ...change, intents: intentsOf(turn, step.seq) });
-      return;
+      if (unanswered) return unansweredEnd(session, change, limit, "it asked for tools again");
+      return commitGated(parts, session, change, intents);
     case "empty":
     case "length": {
       const what = decision.kind === "empty" ? "its turn was empty" : "its turn was cut at the output limit";
-      if (unanswered) return roundLimit(session, change, what);
+      if (unanswered) return unansweredEnd(session, partly(session, change, turn), limit, what);
       if (stuck) {
         return failTask(
           session,
@@ -72,16 +87,36 @@ export async function recordTurn(
   }
 }
 
-function roundLimit(session: TaskSession, change: TaskChange, what: string): Promise<void> {
-  const { maxRounds } = session.task;
-  const message = `The ${maxRounds} rounds are used up and the model gave no final answer: ${what}.`;
-  return failTask(session, "ROUND_LIMIT", message, change);
+/** Commits the turn with its calls judged by the rules of now; what waits for somebody is in the same commit. */
+async function commitGated(
+  parts: RecordParts,
+  session: TaskSession,
+  change: TaskChange,
+  intents: readonly Intent[],
+): Promise<void> {
+  const { task } = session;
+  await commitJudged(parts, session, (judge) => {
+    const judged = gateCalls(parts, { agent: task.agent, offered: agentOf(task).tools, judge }, intents);
+    return { ...change, ...judged, events: [...(change.events ?? []), ...(judged.events ?? [])] };
+  });
+}
+
+function unansweredEnd(session: TaskSession, change: TaskChange, limit: BudgetKind, what: string): Promise<void> {
+  const message = `The task has reached ${exhaustedText(session.task, limit)} and the model gave no final answer: ${what}.`;
+  return failTask(session, exhaustedReason(limit), message, change);
+}
+
+/** What there is of an answer that was cut is kept. */
+function partly(session: TaskSession, change: TaskChange, { reply, limit }: AskedTurn): TaskChange {
+  const { decision } = reply;
+  if (decision.kind !== "length" || decision.text.trim() === "") return change;
+  return { ...change, answer: markedAnswer(redact(decision.text).text, session.task, limit) };
 }
 
 function stepOf(
   session: TaskSession,
   action: NextAction & { readonly kind: "ask" },
-  { reply, usage }: AskedTurn,
+  { reply, usage, limit }: AskedTurn,
 ): Step {
   const { decision } = reply;
   return {
@@ -94,12 +129,17 @@ function stepOf(
       finishReason: reply.finishReason,
       decision: decision.kind,
       usage,
-      last: action.last,
+      role: "agent",
+      last: limit !== undefined,
     },
   };
 }
 
-function changeOf(action: NextAction & { readonly kind: "ask" }, turn: AskedTurn, step: Step): TaskChange {
+function changeOf(
+  session: TaskSession,
+  action: NextAction & { readonly kind: "ask" },
+  { turn, step, intents }: { readonly turn: AskedTurn; readonly step: Step; readonly intents: readonly Intent[] },
+): TaskChange {
   const text = step.body.kind === "turn" ? step.body.text : "";
   const message = {
     type: "assistant_message",
@@ -108,24 +148,33 @@ function changeOf(action: NextAction & { readonly kind: "ask" }, turn: AskedTurn
     model: turn.reply.model,
     usage: turn.usage,
   } as const;
-  const requested = intentsOf(turn, step.seq).map(
+  const requested = intents.map(
     ({ callId, tool, argumentsPreview: preview, ordinal }) =>
       ({ type: "tool_call_requested", callId, tool, argumentsPreview: preview, ordinal }) as const,
   );
-  const recorded = action.last ? [] : requested;
-  return { round: action.round, usage: turn.usage, steps: [step], events: [message, ...recorded] };
+  const { limit } = turn;
+  const words = limit === undefined ? "" : `The task has reached ${exhaustedText(session.task, limit)}.`;
+  const events = limit === undefined ? [message, ...requested] : [...budgetNotice(session, words), message];
+  return { round: action.round, usage: turn.usage, steps: [step], events };
 }
 
-function intentsOf({ reply }: AskedTurn, stepSeq: number): Intent[] {
+async function intentsOf({ reply }: AskedTurn, stepSeq: number): Promise<Intent[]> {
   if (reply.decision.kind !== "tool_calls") return [];
-  return reply.decision.toolCalls.slice(0, recordedCalls).map((call, ordinal) => ({
-    callId: call.callId,
-    stepSeq,
-    ordinal,
-    providerCallId: headOf(call.providerCallId, 256),
-    // A name that no provider accepts would make the whole history unusable; the call fails as an unknown tool.
-    tool: isToolName(call.name) ? call.name : call.name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed",
-    arguments: call.argumentsJson,
-    argumentsPreview: headOf(redact(call.argumentsJson).text, argumentsPreview),
-  }));
+  const calls = reply.decision.toolCalls.slice(0, recordedCalls);
+  return await Promise.all(
+    calls.map(async (call, ordinal) => ({
+      callId: call.callId,
+      stepSeq,
+      ordinal,
+      providerCallId: headOf(call.providerCallId, 256),
+      // A name that no provider accepts would make the whole history unusable; the call fails as an unknown tool.
+      tool: isToolName(call.name) ? call.name : call.name.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, 64) || "unnamed",
+      arguments: call.argumentsJson,
+      argumentsHash: await digest(call.argumentsJson),
+      argumentsPreview: headOf(redact(call.argumentsJson).text, argumentsPreview),
+      policyEffect: "allow" as const,
+      policyRule: "",
+      allowedCommands: [],
+    })),
+  );
 }

@@ -9,6 +9,9 @@ import type { TaskSession } from "./task-session.ts";
 /** Characters of a summary; it is one line for people. */
 const summaryCharacters = 300;
 
+/** How long a long result may take to be stored once its task is cancelled. */
+const lastStoreMs = 5_000;
+
 interface Call {
   readonly callId: string;
   readonly span: Span;
@@ -74,10 +77,16 @@ async function spill(
   text: string,
 ): Promise<string> {
   const { control, task } = session;
-  try {
-    const pointer = await withPatience({ totalMs: parts.patienceMs, clock: parts.clock }, control.signal, () =>
-      parts.memory.spill(session.scope(span), { conversationId: task.conversationId, callId, text }, control.signal),
+  const store = (signal: AbortSignal) =>
+    withPatience({ totalMs: parts.patienceMs, clock: parts.clock }, signal, () =>
+      parts.memory.spill(session.scope(span), { conversationId: task.conversationId, callId, text }, signal),
     );
+  try {
+    const pointer = await store(control.signal).catch((error: unknown) => {
+      // What was found before a cancel is kept like everything else.
+      if (control.stopped !== "TASK_CANCELLED") throw error;
+      return store(AbortSignal.timeout(lastStoreMs));
+    });
     span.event("spilled", { attributes: { [attr.spillPointer]: pointer, [attr.resultCharacters]: text.length } });
     return pointer;
   } catch (error) {

@@ -1,17 +1,23 @@
 import { type Clock, mapBounded } from "@drover/kernel";
 import { attr, type Span, type Tracer } from "@drover/tracing";
+import { agentOf } from "../domain/agent.ts";
+import { callsLeft } from "../domain/budget.ts";
 import type { NextAction } from "../domain/next-action.ts";
 import type { ToolCallRecord } from "../domain/step.ts";
 import { isOpenCall } from "../domain/tool-call-state.ts";
 import { toolFailure, type ViewLimits } from "../domain/tool-result.ts";
 import { completedEvent } from "./end-task.ts";
 import { executeTool } from "./execute-tool.ts";
-import type { CallResult, ConversationMemory, ToolBox, Workspaces } from "./ports.ts";
+import { type LostCall, settleLost } from "./lost-calls.ts";
+import { refusalOf } from "./offered-tools.ts";
+import type { CallResult, ConversationMemory, Workspaces } from "./ports.ts";
+import type { RuleParts } from "./read-rules.ts";
 import { recordableResult } from "./recordable-result.ts";
 import type { TaskSession } from "./task-session.ts";
+import type { ToolBox } from "./tool-ports.ts";
 
 /** What running calls needs. */
-export interface CallParts {
+export interface CallParts extends RuleParts {
   readonly memory: ConversationMemory;
   readonly workspaces: Workspaces;
   readonly tracer: Tracer;
@@ -32,8 +38,8 @@ type Resolved = ReturnType<ToolBox["resolve"]>;
 
 /**
  * Runs the open calls of a turn: DISPATCHED is committed before the first of them starts, the results
- * are committed together and in call order, whatever order they came in. After a crash the same calls
- * are sent again under the same call id, which every tool bears.
+ * are committed together and in call order, whatever order they came in. What an earlier worker sent is sent again
+ * under the same call id where its tool bears that; otherwise see {@link settleLost}.
  */
 export async function runCalls(
   parts: CallParts,
@@ -42,13 +48,21 @@ export async function runCalls(
 ): Promise<void> {
   const open = action.calls.filter((call) => isOpenCall(call.state));
   const round = session.roundSpan(session.task.round);
-  if (open.some((call) => call.state === "DISPATCHED")) {
-    round.event("note", { text: "Calls without a result are sent again under the same ids." });
+  for (const { tool, state } of open) {
+    if (state === "APPROVED") round.event("approval", { text: `${tool} was approved.` });
   }
-  const resolved = new Map(open.map((call) => [call.callId, resolve(parts, call)]));
-  const dispatched = open.filter((call) => "tool" in (resolved.get(call.callId) ?? {})).map((call) => call.callId);
-  if (dispatched.length > 0) await session.commit({ dispatched });
   const workspace = workspaceOf(parts, session, round);
+  const resolved = new Map(resolveAll(parts, session, open));
+  const lost = lostCalls(session, { round, workspace }, open, resolved);
+  if (lost.length > 0) {
+    round.event("note", { text: "Calls that were sent have no result: each goes by the replay rule of its tool." });
+    const settled = await settleLost(parts, session, lost);
+    if (settled === undefined) return;
+    for (const [callId, result] of settled) resolved.set(callId, { refused: result });
+  }
+  const sent = open.filter((call) => "tool" in (resolved.get(call.callId) ?? {}));
+  const toolCalls = sent.filter((call) => call.state !== "DISPATCHED").length;
+  if (sent.length > 0) await session.commit({ dispatched: sent.map((call) => call.callId), toolCalls });
   const results = await mapBounded(open, parts.parallel, async (call) => {
     const result = await runCall(parts, session, { call, round, workspace }, resolved.get(call.callId));
     session.unrecorded.set(call.callId, result);
@@ -70,6 +84,43 @@ export async function runCalls(
   session.unrecorded.clear();
   session.endRound();
 }
+
+/** The calls that were sent before and would be run now. */
+function lostCalls(
+  session: TaskSession,
+  { round, workspace }: Omit<CallSite, "call">,
+  open: readonly ToolCallRecord[],
+  resolved: ReadonlyMap<string, Resolved>,
+): readonly LostCall[] {
+  return open.flatMap((call) => {
+    const found = resolved.get(call.callId);
+    if (call.state !== "DISPATCHED" || found === undefined || "refused" in found) return [];
+    return [{ ...found, record: call, context: contextOf(session, { call, round, workspace }, round) }];
+  });
+}
+
+/** What becomes of each call; so many as the budget of tool calls allows are run, in call order. */
+function resolveAll(
+  parts: CallParts,
+  { task }: TaskSession,
+  open: readonly ToolCallRecord[],
+): ReadonlyMap<string, Resolved> {
+  const { tools } = agentOf(task);
+  let left = callsLeft(task);
+  return new Map(
+    open.map((call) => {
+      const refused = refusalOf(call.tool, tools);
+      const resolved = refused === undefined ? resolve(parts, call) : { refused };
+      // One that was sent before has been counted.
+      if (!("tool" in resolved) || call.state === "DISPATCHED") return [call.callId, resolved];
+      if (left <= 0) return [call.callId, { refused: toolFailure("BUDGET_EXHAUSTED", noCallsLeft) }];
+      left -= 1;
+      return [call.callId, resolved];
+    }),
+  );
+}
+
+const noCallsLeft = "The task's budget of tool calls is used up; this call was not run.";
 
 function resolve(parts: CallParts, call: ToolCallRecord): Resolved {
   if (call.ordinal < parts.maxCalls) return parts.tools.resolve(call.tool, call.arguments);
@@ -117,6 +168,7 @@ function contextOf(session: TaskSession, { call, workspace }: CallSite, span: Sp
     callId: call.callId,
     conversationId: session.task.conversationId,
     collection: session.task.collection,
+    allowedCommands: call.allowedCommands,
     workspace: workspace.get,
     span,
   };

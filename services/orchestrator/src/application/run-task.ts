@@ -1,21 +1,27 @@
 import { DroverError } from "@drover/kernel";
 import { attr } from "@drover/tracing";
+import { exhaustedReason, exhaustedText } from "../domain/budget.ts";
 import { type NextAction, nextAction } from "../domain/next-action.ts";
 import { isTerminal } from "../domain/task-state.ts";
 import { type AskParts, askModel } from "./ask-model.ts";
-import { cancelTask, type EndParts, failTask, sayFarewell, succeedTask } from "./end-task.ts";
+import { breakLoop } from "./break-loop.ts";
+import { budgetNotice } from "./budget-notice.ts";
+import type { VerifyParts } from "./checked.ts";
+import { cancelTask, type EndParts, failTask, sayFarewell, settleCalls, succeedTask } from "./end-task.ts";
 import type { Claim, TaskSignals, TaskStore } from "./ports.ts";
-import { recordTurn } from "./record-turn.ts";
+import { type RecordParts, recordTurn } from "./record-turn.ts";
 import { type CallParts, runCalls } from "./run-calls.ts";
 import type { RunControl } from "./run-control.ts";
+import { stopCalls } from "./stop-calls.ts";
 import { type SessionParts, TaskSession } from "./task-session.ts";
+import { verifyTask } from "./verify-task.ts";
 
 /** How long the end of a task's containers is waited for. */
 const releaseMs = 5_000;
 
 /** What working on a task needs. */
-export interface RunParts extends SessionParts, AskParts, CallParts, EndParts {
-  readonly store: Pick<TaskStore, "load" | "commit">;
+export interface RunParts extends SessionParts, AskParts, RecordParts, CallParts, EndParts, VerifyParts {
+  readonly store: Pick<TaskStore, "load" | "get" | "commit">;
   readonly signals: Pick<TaskSignals, "committed" | "delta">;
   readonly onFault: (fault: unknown, what: string) => void;
 }
@@ -58,6 +64,9 @@ async function release(parts: RunParts, session: TaskSession): Promise<void> {
 async function workOn(parts: RunParts, session: TaskSession): Promise<void> {
   for (;;) {
     if (session.control.stopped === "LEASE_LOST" || session.control.draining) return;
+    if (session.control.stopped === "BUDGET_EXHAUSTED") {
+      session.task = { ...session.task, wallMsUsed: Math.max(session.task.wallMsUsed, session.control.answerNow()) };
+    }
     if (session.control.stopped === "TASK_CANCELLED") session.task = { ...session.task, cancelRequested: true };
     const action = nextAction(session.task, session.log);
     if (action.kind === "nothing") return;
@@ -74,12 +83,25 @@ async function absorb(parts: RunParts, session: TaskSession, action: NextAction,
   if (isStop(error, "LEASE_LOST")) throw error;
   if (session.control.signal.aborted && action.kind !== "cancel") return;
   const known = DroverError.from(error);
+  if (known.reason === "TASK_CANCELLED" && action.kind !== "cancel") return heardCancel(parts, session);
   if (known.code === "INTERNAL" || action.kind === "cancel" || action.kind === "fail") {
     parts.onFault(error, `${action.kind} of a task failed`);
   }
   if (action.kind === "cancel" || action.kind === "fail") throw error;
   const { reason, message } = failureOf(known, action, session);
-  await failTask(session, reason, message);
+  await fail(session, reason, message);
+}
+
+/** Ends a task without success, and tells where a budget was the reason. */
+function fail(session: TaskSession, reason: string, message: string): Promise<void> {
+  const events = reason.startsWith("BUDGET_EXHAUSTED_") ? budgetNotice(session, message) : [];
+  return failTask(session, reason, message, { events });
+}
+
+/** Another service heard of a cancel before this worker: the record says whether it is of this attempt. */
+async function heardCancel(parts: RunParts, session: TaskSession): Promise<void> {
+  const { tenant, id } = session.task;
+  if ((await parts.store.get(tenant, id))?.cancelRequested) session.control.cancel();
 }
 
 async function act(parts: RunParts, session: TaskSession, action: NextAction): Promise<void> {
@@ -90,15 +112,22 @@ async function act(parts: RunParts, session: TaskSession, action: NextAction): P
       return;
     }
     case "ask":
-      return recordTurn(session, action, await askModel(parts, session, action));
+      if (action.limit === undefined && (await breakLoop(parts.tools, session))) return;
+      return recordTurn(parts, session, action, await askModel(parts, session, action));
     case "run_calls":
       return runCalls(parts, session, action);
     case "verify":
+      return verifyTask(parts, session, action.turn);
+    case "settle_calls":
+      await stopCalls(parts, session);
+      return settleCalls(session);
+    case "succeed":
       return succeedTask(parts, session);
     case "cancel":
+      await stopCalls(parts, session);
       return cancelTask(session);
     case "fail":
-      return failTask(session, action.reason, action.message);
+      return fail(session, action.reason, action.message);
     case "nothing":
       return;
   }
@@ -128,14 +157,15 @@ interface Failure {
 function failureOf(error: DroverError, action: NextAction, session: TaskSession): Failure {
   if (action.kind !== "ask") return { reason: "INTERNAL", message: "An internal error ended the task." };
   const failure = askFailureOf(error);
-  if (!action.last) return failure;
-  const message = `The ${session.task.maxRounds} rounds are used up and no final answer could be had: ${failure.message}`;
-  return { reason: "ROUND_LIMIT", message };
+  if (action.limit === undefined || failure.reason.startsWith("BUDGET_EXHAUSTED_")) return failure;
+  const message = `The task has reached ${exhaustedText(session.task, action.limit)} and no final answer could be had: ${failure.message}`;
+  return { reason: exhaustedReason(action.limit), message };
 }
 
 /** Memory's errors say so in their reason; every other one of a question comes from the model. */
 function askFailureOf(error: DroverError): Failure {
-  if (error.reason.startsWith("MEMORY_")) return { reason: error.reason, message: error.message };
+  if (error.reason.startsWith("MEMORY_") || error.reason.startsWith("BUDGET_EXHAUSTED_"))
+    return { reason: error.reason, message: error.message };
   if (error.reason === "BUDGET_UNSATISFIABLE" || error.reason === "CONTEXT_LENGTH_EXCEEDED") {
     return { reason: "CONTEXT_TOO_LONG", message: error.message };
   }

@@ -1,5 +1,10 @@
+/** The service's own words, with those of the task's agent after them. */
+export function systemPromptOf(agentPrompt: string): string {
+  return agentPrompt.trim() === "" ? systemPrompt : `${systemPrompt}\n\nYour role\n${agentPrompt.trim()}`;
+}
+
 /** What the model is told before everything else. Changes to it change every task; keep it short and true. */
-export const systemPrompt = `You are an agent that works on a task with tools, in rounds. In each round you either call tools or give your final answer.
+const systemPrompt = `You are an agent that works on a task with tools, in rounds. In each round you either call tools or give your final answer.
 
 How to work
 - Find out before you answer: read files, run code, search documents. Do not guess what a tool can tell you.

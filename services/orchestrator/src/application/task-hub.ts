@@ -55,6 +55,11 @@ export class TaskHub {
     return this.#subscribers.size;
   }
 
+  /** Newest sequence that is known here. */
+  get latest(): number {
+    return this.#latest;
+  }
+
   add(subscriber: Subscriber): void {
     this.#subscribers.add(subscriber);
   }

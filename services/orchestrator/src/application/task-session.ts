@@ -1,10 +1,11 @@
 import { DroverError, headOf } from "@drover/kernel";
 import { redact } from "@drover/redaction";
 import { type Attributes, attr, type Span, type Tracer } from "@drover/tracing";
+import { approvalLog } from "../domain/approval.ts";
 import type { Step, TaskLog, ToolCallRecord } from "../domain/step.ts";
-import { rootSpanId, type Task, type TaskUsage } from "../domain/task.ts";
+import { rootSpanId, sumUsage, type Task, type TaskUsage } from "../domain/task.ts";
 import { isTerminal, type TaskState } from "../domain/task-state.ts";
-import type { CallResult, CallScope, Claim, TaskChange, TaskSignals, TaskStore } from "./ports.ts";
+import type { CallResult, CallScope, Claim, CommitOutcome, TaskChange, TaskSignals, TaskStore } from "./ports.ts";
 import type { RunControl } from "./run-control.ts";
 
 /** What a session needs. */
@@ -43,6 +44,7 @@ export class TaskSession {
     this.task = loaded.task;
     this.log = loaded.log;
     this.root = startRoot(parts.tracer, loaded.task);
+    control.limitWall(loaded.task.budgets.wallMs);
   }
 
   /** The newest step's number; the next one is one more. */
@@ -74,37 +76,45 @@ export class TaskSession {
   }
 
   /**
-   * Writes a change and takes it over here. False where a cancel has won; throws ABORTED with reason
-   * LEASE_LOST where the task is held by somebody else, and also where the outcome is not known: the
+   * Writes a change and takes it over here, unless a cancel has won or its rules are no longer the tenant's. Throws
+   * ABORTED with reason LEASE_LOST where the task is held by somebody else, and also where the outcome is not known: the
    * next owner then reads what really happened.
    */
-  async commit(change: TaskChange): Promise<boolean> {
+  async commit(change: TaskChange): Promise<Exclude<CommitOutcome["outcome"], "fenced">> {
     if (this.control.stopped === "LEASE_LOST") throw leaseLost();
     const outcome = await this.#parts.store.commit(this.claim, this.task.version, change).catch((cause: unknown) => {
       if (cause instanceof DroverError) throw leaseLost(cause);
       throw cause;
     });
     if (outcome.outcome === "fenced") throw leaseLost();
-    if (outcome.outcome === "cancelled") {
-      this.task = { ...this.task, cancelRequested: true };
-      return false;
-    }
+    if (outcome.outcome === "cancelled") this.task = { ...this.task, cancelRequested: true };
+    if (outcome.outcome !== "committed") return outcome.outcome;
     const from = this.task.state;
-    this.task = changed(this.task, change, outcome.version, outcome.lastSequence);
+    this.task = changed(this.task, change, outcome);
     if (change.state !== undefined) tellState(this.root, change.state, from);
+    const waited = this.log.calls.some(({ state }) => state === "AWAITING");
     this.log = extended(this.log, change);
     this.#parts.signals.committed(this.task.tenant, this.task.id, outcome.lastSequence);
+    for (const { tool, rule, reason } of change.approvals ?? []) {
+      const asks = rule === "" ? reason : `the policy ${rule}`;
+      this.root.event("approval", { text: `${tool} waits for somebody's decision: ${asks}.` });
+    }
+    if (change.approvals !== undefined || (waited && isTerminal(this.task.state))) {
+      // How far the tenant's log of approvals goes is looked up by who watches it.
+      this.#parts.signals.committed(this.task.tenant, approvalLog, 0);
+    }
     if (outcome.cancelRequested && !isTerminal(this.task.state)) {
       this.task = { ...this.task, cancelRequested: true };
       this.control.cancel();
     }
-    return true;
+    return outcome.outcome;
   }
 
   /** Ends the spans with what is recorded, or leaves them to the next owner. */
   closeSpans(): void {
     const { task } = this;
-    const error = task.state === "SUCCEEDED" ? undefined : task.failureMessage || "interrupted";
+    const well = task.state === "SUCCEEDED" || task.state === "WAITING_APPROVAL";
+    const error = well ? undefined : task.failureMessage || "interrupted";
     this.endRound(error);
     if (isTerminal(task.state)) endRoot(this.root, task);
     else this.root.release();
@@ -170,53 +180,45 @@ export function usageAttributes(usage: TaskUsage): Attributes {
   };
 }
 
-function leaseLost(cause?: unknown): DroverError {
+/** ABORTED: what is at hand cannot be written any more by this worker. */
+export function leaseLost(cause?: unknown): DroverError {
   return new DroverError("ABORTED", "The task is no longer held by this worker.", { reason: "LEASE_LOST", cause });
 }
 
-function changed(task: Task, change: TaskChange, version: number, lastSequence: number): Task {
+function changed(task: Task, change: TaskChange, written: CommitOutcome & { readonly outcome: "committed" }): Task {
   const cancelled = change.state?.to === "CANCELLED";
   return {
     ...task,
-    version,
-    lastSequence,
+    version: written.version,
+    lastSequence: written.lastSequence,
+    wallMsUsed: Math.max(task.wallMsUsed, written.wallMsUsed),
+    toolCallsUsed: task.toolCallsUsed + (change.toolCalls ?? 0),
+    verification: change.verification ?? task.verification,
+    reworks: change.reworks ?? task.reworks,
     state: change.state?.to ?? task.state,
     round: change.round ?? task.round,
     workspaceId: change.workspaceId ?? task.workspaceId,
     answer: change.answer ?? task.answer,
     failureReason: cancelled ? "CANCELLED" : (change.failureReason ?? task.failureReason),
     failureMessage: cancelled ? "The task was cancelled." : (change.failureMessage ?? task.failureMessage),
-    usage: change.usage === undefined ? task.usage : sum(task.usage, change.usage),
-  };
-}
-
-function sum(a: TaskUsage, b: TaskUsage): TaskUsage {
-  return {
-    inputTokens: a.inputTokens + b.inputTokens,
-    outputTokens: a.outputTokens + b.outputTokens,
-    cachedInputTokens: a.cachedInputTokens + b.cachedInputTokens,
-    reasoningTokens: a.reasoningTokens + b.reasoningTokens,
-    costNanoUsd: a.costNanoUsd === null || b.costNanoUsd === null ? null : a.costNanoUsd + b.costNanoUsd,
+    usage: change.usage === undefined ? task.usage : sumUsage(task.usage, change.usage),
   };
 }
 
 function extended(log: TaskLog, change: TaskChange): TaskLog {
   const steps: readonly Step[] = [...log.steps, ...(change.steps ?? [])];
   const dispatched = new Set(change.dispatched);
+  const awaiting = new Set(change.awaiting?.map(({ callId }) => callId));
   const results = new Map(change.results?.map((result) => [result.callId, result]));
   const known = log.calls.map((call): ToolCallRecord => {
     const result = results.get(call.callId);
     if (result !== undefined) return { ...call, ...result };
+    if (awaiting.has(call.callId)) return { ...call, state: "AWAITING" };
     return dispatched.has(call.callId) ? { ...call, state: "DISPATCHED" } : call;
   });
-  const proposed = (change.intents ?? []).map(
-    (intent): ToolCallRecord => ({
-      ...intent,
-      state: "PROPOSED",
-      shown: "",
-      spillPointer: "",
-      resultCharacters: 0,
-    }),
-  );
+  const proposed = (change.intents ?? []).map((intent): ToolCallRecord => {
+    const state = intent.approval === undefined ? "PROPOSED" : "AWAITING";
+    return { ...intent, state, shown: "", spillPointer: "", resultCharacters: 0, ...results.get(intent.callId) };
+  });
   return { steps, calls: [...known, ...proposed] };
 }

@@ -18,10 +18,14 @@ function setUp(pollMs = 60_000) {
     if (hint) for (const listener of listeners) listener.onHint(log.length);
   };
   const events = vi.fn(async (_tenant: string, _id: string, after: number, limit: number) =>
-    log.slice(after, after + limit),
+    log.filter(({ sequence }) => sequence > after && sequence >= kept.first).slice(0, limit),
   );
+  const kept = { first: 1 };
   // Of a task a watch looks at no more.
-  const get = async () => ({ id: taskId, state: "RUNNING", lastSequence: log.length }) as Task;
+  const get = async () => {
+    const state = log.at(-1)?.body.type === "task_completed" ? "FAILED" : "RUNNING";
+    return { id: taskId, state, lastSequence: log.length, firstSequence: kept.first } as Task;
+  };
   const store = { events, get };
   const signals = {
     follow: (_tenant: string, _id: string, listener: Listener) => {
@@ -31,14 +35,14 @@ function setUp(pollMs = 60_000) {
   };
   const hubs = new TaskHubs({ store, signals, clock: systemClock, pollMs, onFault: () => undefined });
   const parts = { store, hubs, clock: systemClock, heartbeatMs: 60_000 };
-  const watch = (includeDeltas = false, signal = new AbortController().signal) =>
-    watchTask(parts, "acme", { taskId, afterSequence: 0, includeDeltas }, signal);
+  const watch = (includeDeltas = false, signal = new AbortController().signal, afterSequence = 0) =>
+    watchTask(parts, "acme", { taskId, afterSequence, includeDeltas }, signal);
   const delta = (given: Partial<Delta>) => {
     for (const listener of listeners) {
       listener.onDelta({ taskId, step: 1, channel: "text", offset: 0, text: "x", ...given });
     }
   };
-  return { add, delta, events, watch, hubs, listeners };
+  return { add, delta, events, watch, hubs, listeners, kept };
 }
 
 async function sequencesOf(watch: AsyncIterable<WatchMessage>): Promise<number[]> {
@@ -124,4 +128,57 @@ test("an aborted watch ends, and closing ends the others with UNAVAILABLE", asyn
   const outcome = expect(open).rejects.toMatchObject({ code: "UNAVAILABLE", reason: "DRAINING" });
   await hubs[Symbol.asyncDispose]();
   await outcome;
+});
+
+test("an end that was followed by a resumption is no end of the watch", async () => {
+  const { add, watch } = setUp();
+  add({ type: "status_changed" });
+  add({ type: "task_completed" });
+  add({ type: "status_changed" });
+  const sequences = sequencesOf(watch());
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  add({ type: "assistant_message", step: 1 });
+  add({ type: "task_completed" });
+  expect(await sequences).toEqual([1, 2, 3, 4, 5]);
+});
+
+test("a resumption that comes with a lost hint is found before the watch ends", async () => {
+  const { add, watch } = setUp(20);
+  add({ type: "status_changed" });
+  const sequences: number[] = [];
+  for await (const message of watch()) {
+    if (message.kind !== "event") continue;
+    sequences.push(message.event.sequence);
+    if (message.event.sequence === 1) add({ type: "task_completed" });
+    // Between the event and the look whether it is the last.
+    if (message.event.sequence === 2) add({ type: "status_changed" }, false);
+    if (message.event.sequence === 3) add({ type: "task_completed" }, false);
+  }
+  expect(sequences).toEqual([1, 2, 3, 4]);
+});
+
+test("what is no longer kept is replaced by the task as it is, at the beginning and in the middle", async () => {
+  const { add, watch, kept } = setUp();
+  for (let i = 0; i < 6; i++) add({ type: "status_changed" });
+  kept.first = 3;
+  const messages: string[] = [];
+  for await (const message of watch()) {
+    if (message.kind === "event") messages.push(`event ${message.event.sequence}`);
+    if (message.kind === "reset") messages.push(`reset ${message.task.id === taskId} ${message.sequence}`);
+    if (messages.length === 1) {
+      kept.first = 6;
+      add({ type: "task_completed" });
+    }
+  }
+  expect(messages).toEqual(["reset true 2", "reset true 5", "event 6", "event 7"]);
+});
+
+test("one who knows the oldest event that is kept is not reset", async () => {
+  const { add, watch, kept } = setUp();
+  for (let i = 0; i < 3; i++) add({ type: "status_changed" });
+  add({ type: "task_completed" });
+  kept.first = 3;
+  const kinds: string[] = [];
+  for await (const message of watch(false, undefined, 2)) kinds.push(message.kind);
+  expect(kinds).toEqual(["heartbeat", "event", "event"]);
 });

@@ -1,4 +1,5 @@
 import { type Clock, invalidField } from "@drover/kernel";
+import type { Task } from "../domain/task.ts";
 import type { TaskEvent } from "../domain/task-event.ts";
 import { isTerminal } from "../domain/task-state.ts";
 import type { Delta, TaskStore } from "./ports.ts";
@@ -10,7 +11,9 @@ export type WatchMessage =
   | { readonly kind: "event"; readonly event: TaskEvent }
   | { readonly kind: "delta"; readonly delta: Delta }
   /** The stream lives; `sequence` is the newest that was sent. */
-  | { readonly kind: "heartbeat"; readonly sequence: number };
+  | { readonly kind: "heartbeat"; readonly sequence: number }
+  /** What follows `sequence` follows; what was before it is no longer kept, and is replaced by the task as it is. */
+  | { readonly kind: "reset"; readonly task: Task; readonly sequence: number };
 
 /** What a watch needs. */
 export interface WatchParts {
@@ -25,9 +28,11 @@ const waitingDeltas = 256;
 
 /**
  * The events of a task after a sequence, then live: a heartbeat at once, every committed event once
- * and in order, a heartbeat after each silence; ends after the event of the end. A slow reader holds
- * up nobody: events wait in the record, deltas are dropped. NOT_FOUND for another tenant's task,
- * INVALID_ARGUMENT for a sequence that is not there yet, UNAVAILABLE when the server shuts down.
+ * and in order, a heartbeat after each silence; ends after the event of an end that nothing follows:
+ * a task that was resumed goes on. Events that are no longer kept are replaced by a reset. A slow reader
+ * holds up nobody: events wait in the record, deltas are dropped. NOT_FOUND for another tenant's task or
+ * one that was removed, INVALID_ARGUMENT for a sequence that is not there yet, UNAVAILABLE when the
+ * server shuts down.
  */
 export async function* watchTask(
   parts: WatchParts,
@@ -40,14 +45,15 @@ export async function* watchTask(
   if (after < 0 || after > task.lastSequence) {
     throw invalidField("after_sequence", String(after), `0 to ${task.lastSequence}, the newest sequence of this task`);
   }
-  yield { kind: "heartbeat", sequence: after };
+  const kept = task.firstSequence - 1;
+  yield after < kept ? { kind: "reset", task, sequence: kept } : { kind: "heartbeat", sequence: after };
   if (isTerminal(task.state) && after >= task.lastSequence) return;
   const place = new Place(request.includeDeltas, parts.clock);
   using joined = parts.hubs.join(tenant, task.id, task.lastSequence, place);
   const onAbort = () => place.notify();
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    yield* follow(parts, joined.hub, place, after, signal);
+    yield* follow(parts, { hub: joined.hub, place, task }, Math.max(after, kept), signal);
   } finally {
     signal.removeEventListener("abort", onAbort);
   }
@@ -55,8 +61,7 @@ export async function* watchTask(
 
 async function* follow(
   parts: WatchParts,
-  hub: TaskHub,
-  place: Place,
+  { hub, place, task }: { readonly hub: TaskHub; readonly place: Place; readonly task: Task },
   after: number,
   signal: AbortSignal,
 ): AsyncGenerator<WatchMessage, void, undefined> {
@@ -64,14 +69,20 @@ async function* follow(
   let heartbeatAt = parts.clock.monotonicMs() + parts.heartbeatMs;
   while (!signal.aborted) {
     if (hub.closed !== undefined) throw hub.closed;
-    let silent = true;
-    for (const event of await hub.after(cursor)) {
-      yield { kind: "event", event };
-      cursor = event.sequence;
-      silent = false;
-      if (event.body.type === "task_completed") return;
-      if (event.body.type === "assistant_message") place.supersede(event.body.step);
+    const { latest } = hub;
+    const events = await hub.after(cursor);
+    if (cursor < latest && events[0]?.sequence !== cursor + 1) {
+      const now = await getTask(parts.store, task.tenant, task.id);
+      cursor = Math.max(cursor, now.firstSequence - 1);
+      yield { kind: "reset", task: now, sequence: cursor };
+      continue;
     }
+    for (const event of events) yield { kind: "event", event };
+    place.passed(events);
+    const newest = events.at(-1);
+    let silent = newest === undefined;
+    cursor = newest?.sequence ?? cursor;
+    if (newest?.body.type === "task_completed" && (await isLast(parts, task, cursor))) return;
     for (const delta of place.takeDeltas()) {
       yield { kind: "delta", delta };
       silent = false;
@@ -84,6 +95,12 @@ async function* follow(
     if (!silent) heartbeatAt = now + parts.heartbeatMs;
     else await place.wait(heartbeatAt - now);
   }
+}
+
+/** True where the task has ended with the event at `sequence`, and was not resumed since. */
+async function isLast({ store }: WatchParts, task: Task, sequence: number): Promise<boolean> {
+  const now = await store.get(task.tenant, task.id);
+  return now === undefined || (isTerminal(now.state) && now.lastSequence <= sequence);
 }
 
 /** Where one watcher stands: what woke it, and the deltas that wait for it. */
@@ -105,9 +122,11 @@ class Place {
     this.#wake();
   }
 
-  /** The durable message of `step` was sent: its deltas say nothing new. */
-  supersede(step: number): void {
-    this.#superseded = Math.max(this.#superseded, step);
+  /** Durable messages were sent: the deltas of their steps say nothing new. */
+  passed(events: readonly TaskEvent[]): void {
+    for (const { body } of events) {
+      if (body.type === "assistant_message") this.#superseded = Math.max(this.#superseded, body.step);
+    }
   }
 
   takeDeltas(): readonly Delta[] {

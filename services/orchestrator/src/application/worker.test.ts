@@ -5,15 +5,15 @@ import type { Claim } from "./ports.ts";
 import type { RunControl } from "./run-control.ts";
 import { startWorker, type WorkerParts } from "./worker.ts";
 
-const options = { name: "w", slots: 2, leaseTtlMs: 60_000, pollMs: 20, graceMs: 50 };
+const options = { name: "w", slots: 2, leaseTtlMs: 60_000, perTenant: 100, maxIdle: 5, pollMs: 20, graceMs: 50 };
 
 function setUp(run: WorkerParts["run"], queue: Claim[], clock: Clock = systemClock) {
   const released: Claim[] = [];
-  const claim = vi.fn(async (_owner: string, limit: number) => queue.splice(0, limit));
+  const claim = vi.fn(async (_owner: string, { limit }: { limit: number }) => queue.splice(0, limit));
   const store = {
     claim,
     reclaim: vi.fn(async () => 0),
-    renew: async () => ({ cancelRequested: false }),
+    renew: async () => ({ cancelRequested: false, wallMsUsed: 0 }),
     release: async (given: Claim) => void released.push(given),
   };
   const faults: unknown[] = [];

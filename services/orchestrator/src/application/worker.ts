@@ -10,6 +10,10 @@ export interface WorkerOptions {
   /** Tasks worked on at the same time. */
   readonly slots: number;
   readonly leaseTtlMs: number;
+  /** Tasks of one tenant that run at the same time, over all replicas. */
+  readonly perTenant: number;
+  /** Claims in a row without a commit after which a task is a dead letter. */
+  readonly maxIdle: number;
   /** Safety net for lost wake-ups. */
   readonly pollMs: number;
   /** How long a drain waits for the step at hand. */
@@ -80,7 +84,12 @@ export function startWorker(parts: WorkerParts, options: WorkerOptions): Worker 
   async function claimFree(): Promise<boolean> {
     const free = options.slots - running.size;
     if (free <= 0) return false;
-    const claims = await store.claim(options.name, free, options.leaseTtlMs);
+    const claims = await store.claim(options.name, {
+      limit: free,
+      ttlMs: options.leaseTtlMs,
+      perTenant: options.perTenant,
+      maxIdle: options.maxIdle,
+    });
     for (const claim of claims) begin(claim);
     return claims.length === free;
   }

@@ -1,4 +1,5 @@
-import { callsOf, type Step, type TaskLog } from "./step.ts";
+import { asksForCalls, callsOf, type Step, type TaskLog } from "./step.ts";
+import { findingsRequest } from "./verify-answer.ts";
 
 /** A message as the memory service is given it. */
 export interface LoggedMessage {
@@ -31,8 +32,7 @@ export function messagesAfter(taskId: string, log: TaskLog, through: number): re
 export function completeThrough(log: TaskLog): number {
   const newest = log.steps.at(-1);
   if (newest === undefined) return 0;
-  const waits = newest.body.kind === "turn" && newest.body.decision === "tool_calls";
-  return waits ? newest.seq - 1 : newest.seq;
+  return asksForCalls(newest) ? newest.seq - 1 : newest.seq;
 }
 
 function messagesOf(taskId: string, step: Step, log: TaskLog): LoggedMessage[] {
@@ -54,6 +54,8 @@ function messagesOf(taskId: string, step: Step, log: TaskLog): LoggedMessage[] {
       // A turn with calls comes with its results; a turn without any text says nothing.
       if (step.body.decision === "tool_calls" || step.body.text === "") return [];
       return [message(0, { role: "assistant", text: step.body.text })];
+    case "verification":
+      return step.body.report.passed ? [] : [message(0, { role: "user", text: findingsRequest(step.body.report) })];
     case "results":
       return answered(step.body.turn, log, message);
   }

@@ -1,4 +1,4 @@
-import type { TaskUsage } from "./task.ts";
+import type { TaskUsage, VerificationReport } from "./task.ts";
 import type { ToolCallState } from "./tool-call-state.ts";
 
 /** What one step of a task holds. Steps are only ever appended; everything a task knows follows from them. */
@@ -14,13 +14,29 @@ export type StepBody =
       readonly finishReason: string;
       readonly decision: "final" | "tool_calls" | "refusal" | "length" | "content_filter" | "empty";
       readonly usage: TaskUsage;
-      /** The turn was asked for without tools, because the rounds were used up. */
+      /** What the model was asked as; absent in steps of before roles were kept. */
+      readonly role?: "agent";
+      /** The turn was asked for without tools, because a budget was used up. */
       readonly last: boolean;
     }
   /** The results of the calls of step `turn` are in the call log. */
   | { readonly kind: "results"; readonly turn: number }
+  /** The answer of the turn before it was checked. */
+  | {
+      readonly kind: "verification";
+      readonly report: VerificationReport;
+      /** Present where a model was asked for its verdict. */
+      readonly role?: "verifier";
+      readonly model?: string;
+      readonly usage?: TaskUsage;
+    }
   /** Words of the loop itself to the model: what was wrong with its turn, or that it must answer now. */
-  | { readonly kind: "nudge"; readonly text: string };
+  | {
+      readonly kind: "nudge";
+      readonly text: string;
+      /** What it is about, UPPER_SNAKE_CASE, where the loop itself has to know. */
+      readonly code?: string;
+    };
 
 /** A step in its place. */
 export interface Step {
@@ -44,8 +60,15 @@ export interface ToolCallRecord {
   readonly ordinal: number;
   readonly providerCallId: string;
   readonly tool: string;
-  /** Exactly what the model wrote; never shown to anybody but the tool and the model. */
+  /** Exactly what the model wrote, or what an approver put in its place; never shown to anybody but the tool and the model. */
   readonly arguments: string;
+  /** SHA-256 of `arguments`, lower-case hex; an approval names it. */
+  readonly argumentsHash: string;
+  /** What the policy said when the call was proposed, and by which rule; empty where none fits. */
+  readonly policyEffect: "allow" | "ask" | "deny";
+  readonly policyRule: string;
+  /** The only commands that a shell tool may run; empty for no such rule. */
+  readonly allowedCommands: readonly string[];
   readonly state: ToolCallState;
   /** The text that the model is shown; empty while the call is open. */
   readonly shown: string;
@@ -57,6 +80,11 @@ export interface ToolCallRecord {
 export interface TaskLog {
   readonly steps: readonly Step[];
   readonly calls: readonly ToolCallRecord[];
+}
+
+/** True for a turn whose calls must have their results before anything else. One that had no tools on offer has none. */
+export function asksForCalls({ body }: Step): boolean {
+  return body.kind === "turn" && body.decision === "tool_calls" && !body.last;
 }
 
 /** The calls of one turn, in call order. */

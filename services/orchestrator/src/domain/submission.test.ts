@@ -11,6 +11,10 @@ const good: Submission = {
   maxRounds: 0,
   model: "",
   collection: "",
+  agent: "",
+  priority: 0,
+  budgets: { rounds: 0, wallMs: 0, tokens: 0, costNanoUsd: 0, toolCalls: 0, outputTokens: 0 },
+  conversationPolicy: "QUEUE",
 };
 
 function fieldsOf(work: () => void): string[] {
@@ -34,6 +38,13 @@ test.each([
   ["prompt", { prompt: "" }],
   ["prompt", { prompt: " \n" }],
   ["prompt", { prompt: "x".repeat(100_001) }],
+  ["agent", { agent: "no spaces" }],
+  ["priority", { priority: 11 }],
+  ["priority", { priority: -11 }],
+  ["budgets.max_tokens", { budgets: { ...good.budgets, tokens: -1 } }],
+  ["budgets.max_rounds", { budgets: { ...good.budgets, rounds: 51 } }],
+  ["budgets.max_cost_nano_usd", { budgets: { ...good.budgets, costNanoUsd: 1e16 } }],
+  ["conversation_policy", { conversationPolicy: 9 }],
   ["mode", { mode: 99 }],
   ["mode", { mode: "PSE" as const }],
   ["max_rounds", { maxRounds: -1 }],

@@ -1,4 +1,5 @@
 import { DroverError, type FieldViolation, invalidFields, isId } from "@drover/kernel";
+import { type AgentBudgets, budgetFaults } from "./agent.ts";
 import type { TaskMode } from "./task.ts";
 
 /** Bounds of a submission. */
@@ -26,12 +27,26 @@ export interface Submission {
   readonly model: string;
   /** Empty means "default". */
   readonly collection: string;
+  /** Empty means the service's own. */
+  readonly agent: string;
+  /** -10 to 10. */
+  readonly priority: number;
+  readonly budgets: AgentBudgets;
+  /** The policy's name, or the number that names none. */
+  readonly conversationPolicy: ConversationPolicy | number;
 }
 
+/** What happens to a task whose conversation has another one that has not ended. */
+export type ConversationPolicy = "QUEUE" | "REJECT" | "INTERRUPT";
+
+const agentName = /^[A-Za-z0-9._-]{1,64}$/;
 const name = /^[\p{L}\p{N}][\p{L}\p{N} ._:/@+-]*$/u;
 
 /** A submission in which everything holds. */
-export type CheckedSubmission = Submission & { readonly mode: TaskMode };
+export type CheckedSubmission = Submission & {
+  readonly mode: TaskMode;
+  readonly conversationPolicy: ConversationPolicy;
+};
 
 /** Throws INVALID_ARGUMENT that lists every fault of a submission at once. */
 export function checkSubmission(submission: Submission): asserts submission is CheckedSubmission {
@@ -44,6 +59,10 @@ export function checkSubmission(submission: Submission): asserts submission is C
     ...idFaults("workspace_id", submission.workspaceId),
     ...nameFaults("model", submission.model),
     ...nameFaults("collection", submission.collection),
+    ...agentFaults(submission.agent),
+    ...priorityFaults(submission.priority),
+    ...budgetFaults("budgets", submission.budgets),
+    ...policyFaults(submission.conversationPolicy),
   ];
   if (faults.length > 0) throw invalidFields(faults);
 }
@@ -68,6 +87,13 @@ export function requestIdTaken(requestId: string): DroverError {
   });
 }
 
+/** ABORTED for a task that has another version than the caller expects. */
+export function staleVersion(expected: number): DroverError {
+  return new DroverError("ABORTED", `The task does not have version ${expected} any more; read it again.`, {
+    reason: "VERSION_MISMATCH",
+  });
+}
+
 function promptFaults(prompt: string): FieldViolation[] {
   const most = submissionLimits.promptCharacters;
   if (prompt.trim() !== "" && prompt.length <= most) return [];
@@ -86,9 +112,26 @@ function roundsFaults(rounds: number): FieldViolation[] {
   return [violation("max_rounds", String(rounds), `1 to ${submissionLimits.maxRounds}, or 0 for the default`)];
 }
 
-function requestIdFaults(id: string): FieldViolation[] {
+/** Every fault of a request id; empty protects from nothing and is no fault. */
+export function requestIdFaults(id: string): FieldViolation[] {
   const most = submissionLimits.requestIdCharacters;
   return id.length <= most ? [] : [violation("request_id", `${id.length} characters`, `at most ${most} characters`)];
+}
+
+function agentFaults(agent: string): FieldViolation[] {
+  if (agent === "" || agentName.test(agent)) return [];
+  return [violation("agent", JSON.stringify(agent.slice(0, 64)), "1 to 64 letters, digits, ., _ and -")];
+}
+
+function priorityFaults(priority: number): FieldViolation[] {
+  if (priority >= -10 && priority <= 10) return [];
+  return [violation("priority", String(priority), "-10 to 10")];
+}
+
+function policyFaults(policy: ConversationPolicy | number): FieldViolation[] {
+  if (typeof policy === "string") return [];
+  const allowed = "CONVERSATION_POLICY_QUEUE, _REJECT or _INTERRUPT";
+  return [violation("conversation_policy", `${policy}, which names no policy`, allowed)];
 }
 
 function idFaults(field: string, id: string): FieldViolation[] {

@@ -40,6 +40,37 @@ export type TaskEventBody =
       readonly shownCharacters: number;
       readonly spillPointer: string;
     }
+  /** Written together with the approval. */
+  | {
+      readonly type: "approval_required";
+      readonly approvalId: string;
+      readonly callId: string;
+      readonly tool: string;
+      readonly argumentsPreview: string;
+      readonly rule: string;
+      readonly reason: string;
+      /** Milliseconds since the epoch. */
+      readonly expiresAt: number;
+    }
+  /** Written by the database. */
+  | {
+      readonly type: "approval_decided";
+      readonly approvalId: string;
+      readonly callId: string;
+      readonly outcome: "approved" | "denied" | "expired" | "withdrawn";
+      readonly actor: string;
+      readonly comment: string;
+      readonly edited: boolean;
+    }
+  | {
+      readonly type: "verification_completed";
+      readonly passed: boolean;
+      readonly verifier: string;
+      readonly findings: readonly string[];
+      readonly reworks: number;
+    }
+  /** Something to know that changes nothing. */
+  | { readonly type: "notice"; readonly code: string; readonly text: string }
   | {
       readonly type: "task_completed";
       readonly state: TaskState;

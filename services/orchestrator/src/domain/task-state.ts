@@ -27,8 +27,9 @@ export const taskTransitions: Readonly<Record<TaskState, readonly TaskState[]>> 
   WAITING_APPROVAL: Object.freeze(["RUNNING", "FAILED", "CANCELLED"] as const),
   VERIFYING: Object.freeze(["RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"] as const),
   SUCCEEDED: Object.freeze([]),
-  FAILED: Object.freeze([]),
-  CANCELLED: Object.freeze([]),
+  // Only when somebody resumes the task.
+  FAILED: Object.freeze(["RUNNING"] as const),
+  CANCELLED: Object.freeze(["RUNNING"] as const),
 });
 
 /** True when a task in `from` may enter `to`; staying is not a transition. */
@@ -36,7 +37,7 @@ export function canTransition(from: TaskState, to: TaskState): boolean {
   return taskTransitions[from].includes(to);
 }
 
-/** True for a state that nothing follows. */
+/** True for a state that a task does not leave by itself. */
 export function isTerminal(state: TaskState): state is TerminalState {
-  return taskTransitions[state].length === 0;
+  return state === "SUCCEEDED" || state === "FAILED" || state === "CANCELLED";
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { needsSpill, outcomeOf, resultText, toolFailure, viewOf } from "./tool-result.ts";
+import { needsSpill, outcomeOf, resultText, sound, type ToolResult, toolFailure, viewOf } from "./tool-result.ts";
 
 const limits = { spillThreshold: 32_000, preview: 2_048, viewCap: 8_000 };
 const ok = { ok: true, errorCode: "", summary: "exit code 0", text: "hello", artifacts: [], retryable: false };
@@ -9,6 +9,21 @@ test("the text begins with one line that says how it went", () => {
   expect(resultText(ok)).toBe("OK: exit code 0\nhello");
   expect(resultText(toolFailure("TIMEOUT", "too slow", "", true))).toBe(
     "ERROR TIMEOUT: too slow The same call may work later.",
+  );
+});
+
+test("what is no result becomes one, and what is one keeps its words", () => {
+  expect(sound("t", ok)).toEqual(ok);
+  const odd: readonly unknown[] = [undefined, null, "text", [], { ...ok, text: 1 }, { ...ok, artifacts: [7] }];
+  for (const value of odd) expect(sound("t", value)).toMatchObject({ ok: false, errorCode: "TOOL_MISBEHAVED" });
+  expect(sound("t", { ...ok, ok: false, errorCode: "not a code" }).errorCode).toBe("TOOL_MISBEHAVED");
+  const long = sound("t", { ...ok, text: "x".repeat(16_000_003) });
+  expect(long.text.slice(-40)).toMatch(/x\n\[3 characters more were not kept\.\]$/);
+  fc.assert(
+    fc.property(fc.anything(), (value) => {
+      const made: ToolResult = sound("t", value);
+      expect(resultText(made)).toMatch(/^(OK|ERROR [A-Z0-9_]+): /);
+    }),
   );
 });
 

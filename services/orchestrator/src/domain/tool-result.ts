@@ -37,6 +37,37 @@ export function toolFailure(errorCode: string, summary: string, text = "", retry
   return { ok: false, errorCode, summary, text, artifacts: [], retryable };
 }
 
+/** Characters of a result that are kept at all; a tool that gives more is told to give less. */
+const mostResultCharacters = 16_000_000;
+const mostArtifacts = 1_000;
+
+/**
+ * What a tool gave back as a result that can be recorded: a value that is none, or whose parts are of another kind,
+ * becomes a failure, and a text beyond {@link mostResultCharacters} is cut, which is said in its place.
+ */
+export function sound(tool: string, value: unknown): ToolResult {
+  if (!isResult(value))
+    return toolFailure("TOOL_MISBEHAVED", `The tool ${tool} gave back something that is no result.`);
+  const { ok, errorCode, summary, text, artifacts, retryable } = value;
+  const over = text.length - mostResultCharacters;
+  const kept = over <= 0 ? text : `${headOf(text, mostResultCharacters)}\n[${over} characters more were not kept.]`;
+  return {
+    ...{ ok, summary: headOf(summary, 2_000), text: kept, artifacts: artifacts.slice(0, mostArtifacts), retryable },
+    errorCode: ok ? "" : /^[A-Z][A-Z0-9_]{0,63}$/.test(errorCode) ? errorCode : "TOOL_MISBEHAVED",
+  };
+}
+
+function isResult(value: unknown): value is ToolResult {
+  if (typeof value !== "object" || value === null) return false;
+  const { ok, errorCode, summary, text, artifacts, retryable } = value as Readonly<Record<string, unknown>>;
+  return (
+    [ok, retryable].every((part) => typeof part === "boolean") &&
+    [errorCode, summary, text].every((part) => typeof part === "string") &&
+    Array.isArray(artifacts) &&
+    artifacts.every((part) => typeof part === "string")
+  );
+}
+
 /** The whole text of a result: one line that says how it went, then the body. */
 export function resultText(result: ToolResult): string {
   const status = result.ok ? `OK: ${result.summary}` : `ERROR ${result.errorCode}: ${result.summary}`;

@@ -4,24 +4,26 @@ import { createOpenAiGateway } from "@drover/model/openai";
 import { redact } from "@drover/redaction";
 import { createRpcTransport, type IdentityMinter, type RpcTransport } from "@drover/rpc";
 
-/** The services that tools and memory live in. */
+/** The other services. */
 export interface Peers extends AsyncDisposable {
   readonly sandbox: RpcTransport;
   readonly rag: RpcTransport;
   readonly memory: RpcTransport;
+  readonly trace: RpcTransport;
 }
+
+type Peer = "sandbox" | "rag" | "memory" | "trace";
 
 /** Opens the ways to the other services; nothing is connected before the first call. */
 export function connectPeers(options: {
-  readonly addresses: Readonly<Record<"sandbox" | "rag" | "memory", readonly string[]>>;
+  readonly addresses: Readonly<Record<Peer, readonly string[]>>;
   readonly minter: IdentityMinter;
   readonly maxMessageBytes: number;
 }): Peers {
   const { addresses, minter } = options;
   const limits = { maxMessageBytes: options.maxMessageBytes };
-  const open = (audience: "sandbox" | "rag" | "memory") =>
-    createRpcTransport({ addresses: addresses[audience], audience, minter, limits });
-  const peers = { sandbox: open("sandbox"), rag: open("rag"), memory: open("memory") };
+  const open = (audience: Peer) => createRpcTransport({ addresses: addresses[audience], audience, minter, limits });
+  const peers = { sandbox: open("sandbox"), rag: open("rag"), memory: open("memory"), trace: open("trace") };
   return {
     ...peers,
     async [Symbol.asyncDispose]() {

@@ -1,24 +1,21 @@
 import { DroverError } from "@drover/kernel";
 import type { Database } from "@drover/postgres";
 import { sql } from "kysely";
-import type { Claim, CommitOutcome, TaskStore } from "../application/ports.ts";
+import type { Claim, CommitOutcome, SubmitOutcome, TaskStore } from "../application/ports.ts";
+import { unlessPurged } from "./purge-refusal.ts";
 import type { OrchestratorSchema } from "./schema.ts";
 import { callOf, changeJson, eventOf, stepOf, storableJson, taskOf } from "./task-rows.ts";
 
 /** The jobs that see the tasks of every tenant. */
-export const systemJobs = ["claim", "reclaim"] as const;
+export const systemJobs = ["claim", "reclaim", "expire"] as const;
 
 /** The record of tasks in Postgres. A commit is one call of a function of the schema, in one round trip. */
 export function createPostgresTaskStore(db: Database<OrchestratorSchema>): TaskStore {
   return {
-    async submit(task, request) {
+    async submit(task, request, maxQueued) {
       const { tenant, ...body } = task;
-      const rows = await db.callAsService<{ outcome: "created" | "existing" | "conflict"; task_id: string }>(
-        "submit_task",
-        [tenant, request.id, request.bodyHash, storableJson(body)],
-      );
-      const row = only(rows);
-      return { outcome: row.outcome, taskId: row.task_id };
+      const parameters = [tenant, request.method, request.id, request.bodyHash, storableJson(body), maxQueued];
+      return submitOutcomeOf(only(await unlessPurged(db.callAsService<SubmitRow>("submit_task", parameters))));
     },
     get: (tenant, taskId) =>
       db.withTenant(tenant, async (tx) => {
@@ -50,12 +47,17 @@ export function createPostgresTaskStore(db: Database<OrchestratorSchema>): TaskS
           .execute();
         return rows.map(eventOf);
       }),
-    async cancel(tenant, taskId, actor, reason) {
-      type Row = { outcome: "cancelled" | "requested" | "ended" | "not_found"; last_sequence: number };
-      const row = only(await db.callAsService<Row>("cancel_task", [tenant, taskId, actor, reason]));
+    async cancel(tenant, taskId, { actor, reason, expectedVersion }) {
+      type Row = { outcome: "cancelled" | "requested" | "ended" | "stale" | "not_found"; last_sequence: number };
+      const row = only(await db.callAsService<Row>("cancel_task", [tenant, taskId, actor, reason, expectedVersion]));
       return { outcome: row.outcome, lastSequence: row.last_sequence };
     },
-    claim: (owner, limit, ttlMs) => db.withSystem("claim", (tx) => claimDue(tx, owner, limit, ttlMs)),
+    claim: (owner, { limit, ttlMs, perTenant, maxIdle }) =>
+      db.withSystem("claim", async (tx) => {
+        const { rows } = await sql<{ tenant_id: string; task_id: string; lease_epoch: number }>`
+          SELECT * FROM claim_tasks(${owner}, ${limit}, ${ttlMs}, ${perTenant}, ${maxIdle})`.execute(tx);
+        return rows.map((row) => ({ tenant: row.tenant_id, taskId: row.task_id, epoch: row.lease_epoch }));
+      }),
     reclaim: (owner) =>
       db.withSystem("reclaim", async (tx) => {
         const result = await sql`UPDATE task SET lease_until = NULL, lease_owner = NULL, next_run_at = now()
@@ -64,8 +66,9 @@ export function createPostgresTaskStore(db: Database<OrchestratorSchema>): TaskS
       }),
     async renew({ tenant, taskId, epoch }, ttlMs) {
       const parameters = [tenant, taskId, epoch, ttlMs];
-      const [row] = await db.callAsService<{ cancel_requested: boolean }>("renew_lease", parameters);
-      return row === undefined ? undefined : { cancelRequested: row.cancel_requested };
+      type Row = { cancel_requested: boolean; wall_ms_used: number };
+      const [row] = await db.callAsService<Row>("renew_lease", parameters);
+      return row === undefined ? undefined : { cancelRequested: row.cancel_requested, wallMsUsed: row.wall_ms_used };
     },
     async release({ tenant, taskId, epoch }, delayMs) {
       await db.callAsService("release_lease", [tenant, taskId, epoch, delayMs]);
@@ -73,24 +76,20 @@ export function createPostgresTaskStore(db: Database<OrchestratorSchema>): TaskS
     load: (claim) => loadHeld(db, claim),
     commit: async ({ tenant, taskId, epoch }, version, change) => {
       const parameters = [tenant, taskId, epoch, version, changeJson(change)];
-      return outcomeOf(only(await db.callAsService<CommitRow>("commit_task", parameters)));
+      return await db.callForJson<CommitOutcome>("commit_task", parameters);
     },
   };
 }
 
-type Transaction = Parameters<Parameters<Database<OrchestratorSchema>["withSystem"]>[1]>[0];
+interface SubmitRow {
+  readonly outcome: SubmitOutcome["outcome"];
+  readonly task_id: string;
+  readonly interrupted: readonly string[];
+}
 
-async function claimDue(tx: Transaction, owner: string, limit: number, ttlMs: number): Promise<Claim[]> {
-  const { rows } = await sql<{ tenant_id: string; id: string; lease_epoch: number }>`
-    UPDATE task SET lease_epoch = lease_epoch + 1, attempt = attempt + 1, lease_owner = ${owner},
-      lease_until = now() + make_interval(secs => ${ttlMs}::float8 / 1000)
-    WHERE (tenant_id, id) IN (
-      SELECT tenant_id, id FROM task
-      WHERE state NOT IN ('SUCCEEDED', 'FAILED', 'CANCELLED') AND state <> 'WAITING_APPROVAL'
-        AND next_run_at <= now() AND (lease_until IS NULL OR lease_until < now())
-      ORDER BY next_run_at, id LIMIT ${limit} FOR UPDATE SKIP LOCKED)
-    RETURNING tenant_id, id, lease_epoch`.execute(tx);
-  return rows.map((row) => ({ tenant: row.tenant_id, taskId: row.id, epoch: row.lease_epoch }));
+function submitOutcomeOf({ outcome, task_id: taskId, interrupted }: SubmitRow): SubmitOutcome {
+  if (outcome === "created") return { outcome, taskId, interrupted };
+  return outcome === "full" ? { outcome } : { outcome, taskId };
 }
 
 async function loadHeld(db: Database<OrchestratorSchema>, { tenant, taskId, epoch }: Claim) {
@@ -120,23 +119,6 @@ async function loadHeld(db: Database<OrchestratorSchema>, { tenant, taskId, epoc
       .execute();
     return { task: taskOf(row), log: { steps: steps.map(stepOf), calls: calls.map(callOf) } };
   });
-}
-
-interface CommitRow {
-  readonly outcome: "committed" | "fenced" | "cancelled";
-  readonly version: number;
-  readonly last_sequence: number;
-  readonly cancel_requested: boolean;
-}
-
-function outcomeOf(row: CommitRow): CommitOutcome {
-  if (row.outcome !== "committed") return { outcome: row.outcome };
-  return {
-    outcome: "committed",
-    version: row.version,
-    lastSequence: row.last_sequence,
-    cancelRequested: row.cancel_requested,
-  };
 }
 
 function only<Row>(rows: readonly Row[]): Row {

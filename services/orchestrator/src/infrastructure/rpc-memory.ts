@@ -72,7 +72,8 @@ async function named<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>
   } catch (caught) {
     if (signal.aborted) throw DroverError.from(signal.reason);
     const error = DroverError.from(caught);
-    if (error.reason === "BUDGET_UNSATISFIABLE" || error.reason.startsWith("MEMORY_")) throw error;
+    const own = error.reason === "BUDGET_UNSATISFIABLE" || error.reason === "TASK_CANCELLED";
+    if (own || error.reason.startsWith("MEMORY_")) throw error;
     const passing = error.retryable || error.code === "DEADLINE_EXCEEDED";
     throw new DroverError(error.code, `The memory service: ${error.message}`, {
       reason: passing ? "MEMORY_UNAVAILABLE" : "MEMORY_REFUSED",

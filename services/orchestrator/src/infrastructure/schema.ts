@@ -1,6 +1,6 @@
 import type { ColumnType, Selectable } from "kysely";
 import type { StepBody } from "../domain/step.ts";
-import type { TaskMode } from "../domain/task.ts";
+import type { TaskMode, VerificationReport } from "../domain/task.ts";
 import type { TaskEventBody } from "../domain/task-event.ts";
 import type { TaskState } from "../domain/task-state.ts";
 import type { ToolCallState } from "../domain/tool-call-state.ts";
@@ -18,6 +18,7 @@ interface TaskTable {
   collection: Read<string>;
   conversation_id: Read<string>;
   workspace_id: Read<string | null>;
+  workspace_given: Read<boolean>;
   trace_id: Read<string>;
   created_by: Read<string>;
   round: Read<number>;
@@ -37,6 +38,21 @@ interface TaskTable {
   cost_nano_usd: Read<number | null>;
   attempt: Read<number>;
   lease_epoch: Read<number>;
+  agent: Read<string>;
+  agent_body: Read<Record<string, unknown>>;
+  priority: Read<number>;
+  rerun_of: Read<string | null>;
+  resumes: Read<number>;
+  max_wall_ms: Read<number>;
+  max_tokens: Read<number>;
+  max_cost_nano_usd: Read<number>;
+  max_tool_calls: Read<number>;
+  max_output_tokens: Read<number>;
+  wall_ms_used: Read<number>;
+  tool_calls_used: Read<number>;
+  reworks: Read<number>;
+  verification: Read<VerificationReport | null>;
+  first_sequence: Read<number>;
   created_at: Read<Date>;
   started_at: Read<Date | null>;
   ended_at: Read<Date | null>;
@@ -60,6 +76,10 @@ interface ToolCallTable {
   provider_call_id: Read<string>;
   tool: Read<string>;
   arguments: Read<string>;
+  arguments_hash: Read<string>;
+  policy_effect: Read<"allow" | "ask" | "deny">;
+  policy_rule: Read<string>;
+  allowed_commands: Read<string[]>;
   state: Read<ToolCallState>;
   shown: Read<string>;
   spill_pointer: Read<string>;

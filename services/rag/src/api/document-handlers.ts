@@ -1,6 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromDate } from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
+import type { TaskWork } from "@drover/bus";
 import { type Document, DocumentSchema, DocumentState } from "@drover/proto/rag/v1/document";
 import { type DocumentService, UploadRefusalSchema } from "@drover/proto/rag/v1/document_service";
 import type { Documents } from "../application/documents.ts";
@@ -10,15 +11,18 @@ import { isRefusal } from "../domain/refusal.ts";
 import { callOf } from "./call-of.ts";
 import { openUploadStream } from "./upload-stream.ts";
 
-/** The handlers of `drover.rag.v1.DocumentService`. */
-export function documentHandlers(use: {
-  readonly upload: UploadDocument;
-  readonly documents: Documents;
-}): ServiceImpl<typeof DocumentService> {
+/** The handlers of `drover.rag.v1.DocumentService`. A task's cancel stops its uploads. */
+export function documentHandlers(
+  use: { readonly upload: UploadDocument; readonly documents: Documents },
+  tasks: TaskWork,
+): ServiceImpl<typeof DocumentService> {
   return {
     async uploadDocument(requests, context) {
       const { header, chunks } = await openUploadStream(requests);
-      const outcome = await use.upload(callOf(context), header, chunks);
+      const call = callOf(context);
+      const outcome = await tasks.during(call, call.signal, (signal) =>
+        use.upload({ ...call, signal }, header, chunks),
+      );
       if (isRefusal(outcome)) {
         return { result: { case: "refusal", value: create(UploadRefusalSchema, outcome) }, unchanged: false };
       }

@@ -13,7 +13,7 @@ import type {
 import { type ShelfSize, type ShelfTimes, WarmShelf } from "./warm-shelf.ts";
 
 /** The memory that containers hold while they wait. */
-export interface PoolMemory {
+interface PoolMemory {
   /** Takes it for one container; gives what gives it back, undefined where none is to spare. */
   hold(): (() => void) | undefined;
   /** Whether somebody else was given memory that is held here. */

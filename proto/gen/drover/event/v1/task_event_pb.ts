@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file drover/event/v1/task_event.proto.
  */
 export const file_drover_event_v1_task_event: GenFile = /*@__PURE__*/
-  fileDesc("CiBkcm92ZXIvZXZlbnQvdjEvdGFza19ldmVudC5wcm90bxIPZHJvdmVyLmV2ZW50LnYxIqoDCglUYXNrRXZlbnQSDwoHdGFza19pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoAxIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVyb3VuZBgEIAEoBRI4Cg5zdGF0dXNfY2hhbmdlZBgFIAEoCzIeLmRyb3Zlci5ldmVudC52MS5TdGF0dXNDaGFuZ2VkSAASPgoRYXNzaXN0YW50X21lc3NhZ2UYBiABKAsyIS5kcm92ZXIuZXZlbnQudjEuQXNzaXN0YW50TWVzc2FnZUgAEkEKE3Rvb2xfY2FsbF9yZXF1ZXN0ZWQYByABKAsyIi5kcm92ZXIuZXZlbnQudjEuVG9vbENhbGxSZXF1ZXN0ZWRIABJBChN0b29sX2NhbGxfY29tcGxldGVkGAggASgLMiIuZHJvdmVyLmV2ZW50LnYxLlRvb2xDYWxsQ29tcGxldGVkSAASOAoOdGFza19jb21wbGV0ZWQYCSABKAsyHi5kcm92ZXIuZXZlbnQudjEuVGFza0NvbXBsZXRlZEgAQgcKBWV2ZW50IpEBCg1TdGF0dXNDaGFuZ2VkEigKBGZyb20YASABKA4yGi5kcm92ZXIuZXZlbnQudjEuVGFza1N0YXRlEiYKAnRvGAIgASgOMhouZHJvdmVyLmV2ZW50LnYxLlRhc2tTdGF0ZRINCgVhY3RvchgDIAEoCRIOCgZyZWFzb24YBCABKAkSDwoHdmVyc2lvbhgFIAEoAyJlChBBc3Npc3RhbnRNZXNzYWdlEgwKBHN0ZXAYASABKAMSDAoEdGV4dBgCIAEoCRINCgVtb2RlbBgDIAEoCRImCgV1c2FnZRgEIAEoCzIXLmRyb3Zlci5jb21tb24udjEuVXNhZ2UiXgoRVG9vbENhbGxSZXF1ZXN0ZWQSDwoHY2FsbF9pZBgBIAEoCRIMCgR0b29sGAIgASgJEhkKEWFyZ3VtZW50c19wcmV2aWV3GAMgASgJEg8KB29yZGluYWwYBCABKAUi5wEKEVRvb2xDYWxsQ29tcGxldGVkEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLmRyb3Zlci5ldmVudC52MS5Ub29sQ2FsbFN0YXRlEg8KB3N1bW1hcnkYBCABKAkSEgoKZXJyb3JfY29kZRgFIAEoCRITCgtkdXJhdGlvbl9tcxgGIAEoAxIZChFyZXN1bHRfY2hhcmFjdGVycxgHIAEoAxIYChBzaG93bl9jaGFyYWN0ZXJzGAggASgDEhUKDXNwaWxsX3BvaW50ZXIYCSABKAkiswEKDVRhc2tDb21wbGV0ZWQSKQoFc3RhdGUYASABKA4yGi5kcm92ZXIuZXZlbnQudjEuVGFza1N0YXRlEg4KBmFuc3dlchgCIAEoCRIWCg5mYWlsdXJlX3JlYXNvbhgDIAEoCRIXCg9mYWlsdXJlX21lc3NhZ2UYBCABKAkSJgoFdXNhZ2UYBSABKAsyFy5kcm92ZXIuY29tbW9uLnYxLlVzYWdlEg4KBnJvdW5kcxgGIAEoBSr2AQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJUQVNLX1NUQVRFX0NSRUFURUQQARIXChNUQVNLX1NUQVRFX1BMQU5OSU5HEAISFgoSVEFTS19TVEFURV9SVU5OSU5HEAMSHwobVEFTS19TVEFURV9XQUlUSU5HX0FQUFJPVkFMEAQSGAoUVEFTS19TVEFURV9WRVJJRllJTkcQBRIYChRUQVNLX1NUQVRFX1NVQ0NFRURFRBAGEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAcSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQCCq9AgoNVG9vbENhbGxTdGF0ZRIfChtUT09MX0NBTExfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhUT09MX0NBTExfU1RBVEVfUFJPUE9TRUQQARIcChhUT09MX0NBTExfU1RBVEVfQVdBSVRJTkcQAhIcChhUT09MX0NBTExfU1RBVEVfQVBQUk9WRUQQAxIeChpUT09MX0NBTExfU1RBVEVfRElTUEFUQ0hFRBAEEh0KGVRPT0xfQ0FMTF9TVEFURV9TVUNDRUVERUQQBRIaChZUT09MX0NBTExfU1RBVEVfRkFJTEVEEAYSGwoXVE9PTF9DQUxMX1NUQVRFX1VOS05PV04QBxIaChZUT09MX0NBTExfU1RBVEVfREVOSUVEEAgSHQoZVE9PTF9DQUxMX1NUQVRFX0NBTkNFTExFRBAJYgZwcm90bzM", [file_drover_common_v1_usage, file_google_protobuf_timestamp]);
+  fileDesc("CiBkcm92ZXIvZXZlbnQvdjEvdGFza19ldmVudC5wcm90bxIPZHJvdmVyLmV2ZW50LnYxIp0FCglUYXNrRXZlbnQSDwoHdGFza19pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoAxIoCgR0aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBINCgVyb3VuZBgEIAEoBRI4Cg5zdGF0dXNfY2hhbmdlZBgFIAEoCzIeLmRyb3Zlci5ldmVudC52MS5TdGF0dXNDaGFuZ2VkSAASPgoRYXNzaXN0YW50X21lc3NhZ2UYBiABKAsyIS5kcm92ZXIuZXZlbnQudjEuQXNzaXN0YW50TWVzc2FnZUgAEkEKE3Rvb2xfY2FsbF9yZXF1ZXN0ZWQYByABKAsyIi5kcm92ZXIuZXZlbnQudjEuVG9vbENhbGxSZXF1ZXN0ZWRIABJBChN0b29sX2NhbGxfY29tcGxldGVkGAggASgLMiIuZHJvdmVyLmV2ZW50LnYxLlRvb2xDYWxsQ29tcGxldGVkSAASOAoOdGFza19jb21wbGV0ZWQYCSABKAsyHi5kcm92ZXIuZXZlbnQudjEuVGFza0NvbXBsZXRlZEgAEj4KEWFwcHJvdmFsX3JlcXVpcmVkGAogASgLMiEuZHJvdmVyLmV2ZW50LnYxLkFwcHJvdmFsUmVxdWlyZWRIABI8ChBhcHByb3ZhbF9kZWNpZGVkGAsgASgLMiAuZHJvdmVyLmV2ZW50LnYxLkFwcHJvdmFsRGVjaWRlZEgAEkgKFnZlcmlmaWNhdGlvbl9jb21wbGV0ZWQYDCABKAsyJi5kcm92ZXIuZXZlbnQudjEuVmVyaWZpY2F0aW9uQ29tcGxldGVkSAASKQoGbm90aWNlGA0gASgLMhcuZHJvdmVyLmV2ZW50LnYxLk5vdGljZUgAQgcKBWV2ZW50IpEBCg1TdGF0dXNDaGFuZ2VkEigKBGZyb20YASABKA4yGi5kcm92ZXIuZXZlbnQudjEuVGFza1N0YXRlEiYKAnRvGAIgASgOMhouZHJvdmVyLmV2ZW50LnYxLlRhc2tTdGF0ZRINCgVhY3RvchgDIAEoCRIOCgZyZWFzb24YBCABKAkSDwoHdmVyc2lvbhgFIAEoAyJlChBBc3Npc3RhbnRNZXNzYWdlEgwKBHN0ZXAYASABKAMSDAoEdGV4dBgCIAEoCRINCgVtb2RlbBgDIAEoCRImCgV1c2FnZRgEIAEoCzIXLmRyb3Zlci5jb21tb24udjEuVXNhZ2UiXgoRVG9vbENhbGxSZXF1ZXN0ZWQSDwoHY2FsbF9pZBgBIAEoCRIMCgR0b29sGAIgASgJEhkKEWFyZ3VtZW50c19wcmV2aWV3GAMgASgJEg8KB29yZGluYWwYBCABKAUi5wEKEVRvb2xDYWxsQ29tcGxldGVkEg8KB2NhbGxfaWQYASABKAkSDAoEdG9vbBgCIAEoCRItCgVzdGF0ZRgDIAEoDjIeLmRyb3Zlci5ldmVudC52MS5Ub29sQ2FsbFN0YXRlEg8KB3N1bW1hcnkYBCABKAkSEgoKZXJyb3JfY29kZRgFIAEoCRITCgtkdXJhdGlvbl9tcxgGIAEoAxIZChFyZXN1bHRfY2hhcmFjdGVycxgHIAEoAxIYChBzaG93bl9jaGFyYWN0ZXJzGAggASgDEhUKDXNwaWxsX3BvaW50ZXIYCSABKAkiswEKDVRhc2tDb21wbGV0ZWQSKQoFc3RhdGUYASABKA4yGi5kcm92ZXIuZXZlbnQudjEuVGFza1N0YXRlEg4KBmFuc3dlchgCIAEoCRIWCg5mYWlsdXJlX3JlYXNvbhgDIAEoCRIXCg9mYWlsdXJlX21lc3NhZ2UYBCABKAkSJgoFdXNhZ2UYBSABKAsyFy5kcm92ZXIuY29tbW9uLnYxLlVzYWdlEg4KBnJvdW5kcxgGIAEoBSKvAQoQQXBwcm92YWxSZXF1aXJlZBITCgthcHByb3ZhbF9pZBgBIAEoCRIPCgdjYWxsX2lkGAIgASgJEgwKBHRvb2wYAyABKAkSGQoRYXJndW1lbnRzX3ByZXZpZXcYBCABKAkSDAoEcnVsZRgFIAEoCRIOCgZyZWFzb24YBiABKAkSLgoKZXhwaXJlc19hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAieAoPQXBwcm92YWxEZWNpZGVkEhMKC2FwcHJvdmFsX2lkGAEgASgJEg8KB2NhbGxfaWQYAiABKAkSDwoHb3V0Y29tZRgDIAEoCRINCgVhY3RvchgEIAEoCRIPCgdjb21tZW50GAUgASgJEg4KBmVkaXRlZBgGIAEoCCJcChVWZXJpZmljYXRpb25Db21wbGV0ZWQSDgoGcGFzc2VkGAEgASgIEhAKCHZlcmlmaWVyGAIgASgJEhAKCGZpbmRpbmdzGAMgAygJEg8KB3Jld29ya3MYBCABKAUiJAoGTm90aWNlEgwKBGNvZGUYASABKAkSDAoEdGV4dBgCIAEoCSr2AQoJVGFza1N0YXRlEhoKFlRBU0tfU1RBVEVfVU5TUEVDSUZJRUQQABIWChJUQVNLX1NUQVRFX0NSRUFURUQQARIXChNUQVNLX1NUQVRFX1BMQU5OSU5HEAISFgoSVEFTS19TVEFURV9SVU5OSU5HEAMSHwobVEFTS19TVEFURV9XQUlUSU5HX0FQUFJPVkFMEAQSGAoUVEFTS19TVEFURV9WRVJJRllJTkcQBRIYChRUQVNLX1NUQVRFX1NVQ0NFRURFRBAGEhUKEVRBU0tfU1RBVEVfRkFJTEVEEAcSGAoUVEFTS19TVEFURV9DQU5DRUxMRUQQCCq9AgoNVG9vbENhbGxTdGF0ZRIfChtUT09MX0NBTExfU1RBVEVfVU5TUEVDSUZJRUQQABIcChhUT09MX0NBTExfU1RBVEVfUFJPUE9TRUQQARIcChhUT09MX0NBTExfU1RBVEVfQVdBSVRJTkcQAhIcChhUT09MX0NBTExfU1RBVEVfQVBQUk9WRUQQAxIeChpUT09MX0NBTExfU1RBVEVfRElTUEFUQ0hFRBAEEh0KGVRPT0xfQ0FMTF9TVEFURV9TVUNDRUVERUQQBRIaChZUT09MX0NBTExfU1RBVEVfRkFJTEVEEAYSGwoXVE9PTF9DQUxMX1NUQVRFX1VOS05PV04QBxIaChZUT09MX0NBTExfU1RBVEVfREVOSUVEEAgSHQoZVE9PTF9DQUxMX1NUQVRFX0NBTkNFTExFRBAJYgZwcm90bzM", [file_drover_common_v1_usage, file_google_protobuf_timestamp]);
 
 /**
  * One committed event of a task: the log that watchers read.
@@ -77,6 +77,30 @@ export type TaskEvent = Message<"drover.event.v1.TaskEvent"> & {
      */
     value: TaskCompleted;
     case: "taskCompleted";
+  } | {
+    /**
+     * @generated from field: drover.event.v1.ApprovalRequired approval_required = 10;
+     */
+    value: ApprovalRequired;
+    case: "approvalRequired";
+  } | {
+    /**
+     * @generated from field: drover.event.v1.ApprovalDecided approval_decided = 11;
+     */
+    value: ApprovalDecided;
+    case: "approvalDecided";
+  } | {
+    /**
+     * @generated from field: drover.event.v1.VerificationCompleted verification_completed = 12;
+     */
+    value: VerificationCompleted;
+    case: "verificationCompleted";
+  } | {
+    /**
+     * @generated from field: drover.event.v1.Notice notice = 13;
+     */
+    value: Notice;
+    case: "notice";
   } | { case: undefined; value?: undefined };
 };
 
@@ -306,6 +330,178 @@ export type TaskCompleted = Message<"drover.event.v1.TaskCompleted"> & {
  */
 export const TaskCompletedSchema: GenMessage<TaskCompleted> = /*@__PURE__*/
   messageDesc(file_drover_event_v1_task_event, 5);
+
+/**
+ * A call waits for somebody's decision; the task holds no worker meanwhile.
+ *
+ * @generated from message drover.event.v1.ApprovalRequired
+ */
+export type ApprovalRequired = Message<"drover.event.v1.ApprovalRequired"> & {
+  /**
+   * @generated from field: string approval_id = 1;
+   */
+  approvalId: string;
+
+  /**
+   * @generated from field: string call_id = 2;
+   */
+  callId: string;
+
+  /**
+   * @generated from field: string tool = 3;
+   */
+  tool: string;
+
+  /**
+   * Redacted JSON of the arguments, at most 4,096 characters.
+   *
+   * @generated from field: string arguments_preview = 4;
+   */
+  argumentsPreview: string;
+
+  /**
+   * Name of the policy rule that asks; empty where the outcome of a call is unknown.
+   *
+   * @generated from field: string rule = 5;
+   */
+  rule: string;
+
+  /**
+   * Why it is asked, for people.
+   *
+   * @generated from field: string reason = 6;
+   */
+  reason: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp expires_at = 7;
+   */
+  expiresAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message drover.event.v1.ApprovalRequired.
+ * Use `create(ApprovalRequiredSchema)` to create a new message.
+ */
+export const ApprovalRequiredSchema: GenMessage<ApprovalRequired> = /*@__PURE__*/
+  messageDesc(file_drover_event_v1_task_event, 6);
+
+/**
+ * An approval was decided, or its time is over.
+ *
+ * @generated from message drover.event.v1.ApprovalDecided
+ */
+export type ApprovalDecided = Message<"drover.event.v1.ApprovalDecided"> & {
+  /**
+   * @generated from field: string approval_id = 1;
+   */
+  approvalId: string;
+
+  /**
+   * @generated from field: string call_id = 2;
+   */
+  callId: string;
+
+  /**
+   * "approved", "denied", "expired" or "withdrawn".
+   *
+   * @generated from field: string outcome = 3;
+   */
+  outcome: string;
+
+  /**
+   * Who decided; "expiry" or "cancel" where nobody did.
+   *
+   * @generated from field: string actor = 4;
+   */
+  actor: string;
+
+  /**
+   * @generated from field: string comment = 5;
+   */
+  comment: string;
+
+  /**
+   * The arguments were replaced by the approver.
+   *
+   * @generated from field: bool edited = 6;
+   */
+  edited: boolean;
+};
+
+/**
+ * Describes the message drover.event.v1.ApprovalDecided.
+ * Use `create(ApprovalDecidedSchema)` to create a new message.
+ */
+export const ApprovalDecidedSchema: GenMessage<ApprovalDecided> = /*@__PURE__*/
+  messageDesc(file_drover_event_v1_task_event, 7);
+
+/**
+ * The answer was checked.
+ *
+ * @generated from message drover.event.v1.VerificationCompleted
+ */
+export type VerificationCompleted = Message<"drover.event.v1.VerificationCompleted"> & {
+  /**
+   * @generated from field: bool passed = 1;
+   */
+  passed: boolean;
+
+  /**
+   * Name of the verifier, e.g. "default".
+   *
+   * @generated from field: string verifier = 2;
+   */
+  verifier: string;
+
+  /**
+   * One line per finding.
+   *
+   * @generated from field: repeated string findings = 3;
+   */
+  findings: string[];
+
+  /**
+   * How often the answer has been sent back so far.
+   *
+   * @generated from field: int32 reworks = 4;
+   */
+  reworks: number;
+};
+
+/**
+ * Describes the message drover.event.v1.VerificationCompleted.
+ * Use `create(VerificationCompletedSchema)` to create a new message.
+ */
+export const VerificationCompletedSchema: GenMessage<VerificationCompleted> = /*@__PURE__*/
+  messageDesc(file_drover_event_v1_task_event, 8);
+
+/**
+ * Something that a person should know and that changes nothing: taken up after an interruption, a budget is used up,
+ * a loop was noticed.
+ *
+ * @generated from message drover.event.v1.Notice
+ */
+export type Notice = Message<"drover.event.v1.Notice"> & {
+  /**
+   * UPPER_SNAKE_CASE, e.g. "TAKEN_UP", "BUDGET_EXHAUSTED", "LOOP_DETECTED", "RESUMED".
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string text = 2;
+   */
+  text: string;
+};
+
+/**
+ * Describes the message drover.event.v1.Notice.
+ * Use `create(NoticeSchema)` to create a new message.
+ */
+export const NoticeSchema: GenMessage<Notice> = /*@__PURE__*/
+  messageDesc(file_drover_event_v1_task_event, 9);
 
 /**
  * States of a task, see docs/architecture.md.

@@ -6,7 +6,7 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Usage } from "../../common/v1/usage_pb.ts";
 import { file_drover_common_v1_usage } from "../../common/v1/usage_pb.ts";
-import type { TaskState } from "../../event/v1/task_event_pb.ts";
+import type { TaskState, ToolCallState } from "../../event/v1/task_event_pb.ts";
 import { file_drover_event_v1_task_event } from "../../event/v1/task_event_pb.ts";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -16,7 +16,165 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file drover/orchestrator/v1/task.proto.
  */
 export const file_drover_orchestrator_v1_task: GenFile = /*@__PURE__*/
-  fileDesc("CiFkcm92ZXIvb3JjaGVzdHJhdG9yL3YxL3Rhc2sucHJvdG8SFmRyb3Zlci5vcmNoZXN0cmF0b3IudjEiygQKBFRhc2sSCgoCaWQYASABKAkSKQoFc3RhdGUYAiABKA4yGi5kcm92ZXIuZXZlbnQudjEuVGFza1N0YXRlEioKBG1vZGUYAyABKA4yHC5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLk1vZGUSDgoGcHJvbXB0GAQgASgJEhcKD2NvbnZlcnNhdGlvbl9pZBgFIAEoCRIUCgx3b3Jrc3BhY2VfaWQYBiABKAkSEAoIdHJhY2VfaWQYByABKAkSDQoFcm91bmQYCCABKAUSEgoKbWF4X3JvdW5kcxgJIAEoBRIPCgd2ZXJzaW9uGAogASgDEhUKDWxhc3Rfc2VxdWVuY2UYCyABKAMSDgoGYW5zd2VyGAwgASgJEhYKDmZhaWx1cmVfcmVhc29uGA0gASgJEhcKD2ZhaWx1cmVfbWVzc2FnZRgOIAEoCRIYChBjYW5jZWxfcmVxdWVzdGVkGA8gASgIEg8KB2F0dGVtcHQYECABKAUSJgoFdXNhZ2UYESABKAsyFy5kcm92ZXIuY29tbW9uLnYxLlVzYWdlEg0KBW1vZGVsGBIgASgJEhIKCmNyZWF0ZWRfYnkYEyABKAkSLgoKY3JlYXRlZF9hdBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgVIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYFiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKlcKBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEg0KCU1PREVfQ0hBVBABEgwKCE1PREVfUkFHEAISDgoKTU9ERV9SRUFDVBADEgwKCE1PREVfUFNFEARiBnByb3RvMw", [file_drover_common_v1_usage, file_drover_event_v1_task_event, file_google_protobuf_timestamp]);
+  fileDesc("CiFkcm92ZXIvb3JjaGVzdHJhdG9yL3YxL3Rhc2sucHJvdG8SFmRyb3Zlci5vcmNoZXN0cmF0b3IudjEilAEKB0J1ZGdldHMSEgoKbWF4X3JvdW5kcxgBIAEoBRITCgttYXhfd2FsbF9tcxgCIAEoAxISCgptYXhfdG9rZW5zGAMgASgDEhkKEW1heF9jb3N0X25hbm9fdXNkGAQgASgDEhYKDm1heF90b29sX2NhbGxzGAUgASgFEhkKEW1heF9vdXRwdXRfdG9rZW5zGAYgASgFImcKCUJ1ZGdldFVzZRIOCgZyb3VuZHMYASABKAUSDwoHd2FsbF9tcxgCIAEoAxIOCgZ0b2tlbnMYAyABKAMSFQoNY29zdF9uYW5vX3VzZBgEIAEoAxISCgp0b29sX2NhbGxzGAUgASgFIoYBChJWZXJpZmljYXRpb25SZXBvcnQSDgoGcGFzc2VkGAEgASgIEhAKCHZlcmlmaWVyGAIgASgJEj0KCGZpbmRpbmdzGAMgAygLMisuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5WZXJpZmljYXRpb25GaW5kaW5nEg8KB3Jld29ya3MYBCABKAUiQwoTVmVyaWZpY2F0aW9uRmluZGluZxIMCgRjb2RlGAEgASgJEgwKBHRleHQYAiABKAkSEAoIYmxvY2tpbmcYAyABKAgiuQYKBFRhc2sSCgoCaWQYASABKAkSKQoFc3RhdGUYAiABKA4yGi5kcm92ZXIuZXZlbnQudjEuVGFza1N0YXRlEioKBG1vZGUYAyABKA4yHC5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLk1vZGUSDgoGcHJvbXB0GAQgASgJEhcKD2NvbnZlcnNhdGlvbl9pZBgFIAEoCRIUCgx3b3Jrc3BhY2VfaWQYBiABKAkSEAoIdHJhY2VfaWQYByABKAkSDQoFcm91bmQYCCABKAUSEgoKbWF4X3JvdW5kcxgJIAEoBRIPCgd2ZXJzaW9uGAogASgDEhUKDWxhc3Rfc2VxdWVuY2UYCyABKAMSDgoGYW5zd2VyGAwgASgJEhYKDmZhaWx1cmVfcmVhc29uGA0gASgJEhcKD2ZhaWx1cmVfbWVzc2FnZRgOIAEoCRIYChBjYW5jZWxfcmVxdWVzdGVkGA8gASgIEg8KB2F0dGVtcHQYECABKAUSJgoFdXNhZ2UYESABKAsyFy5kcm92ZXIuY29tbW9uLnYxLlVzYWdlEg0KBW1vZGVsGBIgASgJEhIKCmNyZWF0ZWRfYnkYEyABKAkSLgoKY3JlYXRlZF9hdBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKc3RhcnRlZF9hdBgVIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYFiABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhAKCHJlcnVuX29mGBcgASgJEg0KBWFnZW50GBggASgJEhAKCHByaW9yaXR5GBkgASgFEjAKB2J1ZGdldHMYGiABKAsyHy5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkJ1ZGdldHMSNQoKYnVkZ2V0X3VzZRgbIAEoCzIhLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuQnVkZ2V0VXNlEg8KB3Jlc3VtZXMYHCABKAUSQAoMdmVyaWZpY2F0aW9uGB0gASgLMiouZHJvdmVyLm9yY2hlc3RyYXRvci52MS5WZXJpZmljYXRpb25SZXBvcnQi4QEKClRyYW5zaXRpb24SDwoHdmVyc2lvbhgBIAEoAxIoCgRmcm9tGAIgASgOMhouZHJvdmVyLmV2ZW50LnYxLlRhc2tTdGF0ZRImCgJ0bxgDIAEoDjIaLmRyb3Zlci5ldmVudC52MS5UYXNrU3RhdGUSDQoFYWN0b3IYBCABKAkSDgoGcmVhc29uGAUgASgJEhMKC2lucHV0X2V2ZW50GAYgASgJEhQKDG91dHB1dF9ldmVudBgHIAEoAxImCgJhdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi1AEKBFN0ZXASCwoDc2VxGAEgASgDEg0KBXJvdW5kGAIgASgFEgwKBGtpbmQYAyABKAkSDAoEdGV4dBgEIAEoCRINCgVtb2RlbBgFIAEoCRIVCg1maW5pc2hfcmVhc29uGAYgASgJEhAKCGRlY2lzaW9uGAcgASgJEiYKBXVzYWdlGAggASgLMhcuZHJvdmVyLmNvbW1vbi52MS5Vc2FnZRIMCgRyb2xlGAkgASgJEiYKAmF0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCKtBAoIVG9vbENhbGwSDwoHY2FsbF9pZBgBIAEoCRIQCghzdGVwX3NlcRgCIAEoAxIPCgdvcmRpbmFsGAMgASgFEgwKBHRvb2wYBCABKAkSGQoRYXJndW1lbnRzX3ByZXZpZXcYBSABKAkSFgoOYXJndW1lbnRzX2hhc2gYBiABKAkSLQoFc3RhdGUYByABKA4yHi5kcm92ZXIuZXZlbnQudjEuVG9vbENhbGxTdGF0ZRIVCg1wb2xpY3lfZWZmZWN0GAggASgJEhMKC3BvbGljeV9ydWxlGAkgASgJEhMKC2FwcHJvdmFsX2lkGAogASgJEg8KB3N1bW1hcnkYCyABKAkSEgoKZXJyb3JfY29kZRgMIAEoCRIRCglyZXRyeWFibGUYDSABKAgSEQoJYXJ0aWZhY3RzGA4gAygJEhMKC2R1cmF0aW9uX21zGA8gASgDEhkKEXJlc3VsdF9jaGFyYWN0ZXJzGBAgASgDEhgKEHNob3duX2NoYXJhY3RlcnMYESABKAMSFQoNc3BpbGxfcG9pbnRlchgSIAEoCRIvCgtwcm9wb3NlZF9hdBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASMQoNZGlzcGF0Y2hlZF9hdBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYFSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wKlcKBE1vZGUSFAoQTU9ERV9VTlNQRUNJRklFRBAAEg0KCU1PREVfQ0hBVBABEgwKCE1PREVfUkFHEAISDgoKTU9ERV9SRUFDVBADEgwKCE1PREVfUFNFEAQqmwEKEkNvbnZlcnNhdGlvblBvbGljeRIjCh9DT05WRVJTQVRJT05fUE9MSUNZX1VOU1BFQ0lGSUVEEAASHQoZQ09OVkVSU0FUSU9OX1BPTElDWV9RVUVVRRABEh4KGkNPTlZFUlNBVElPTl9QT0xJQ1lfUkVKRUNUEAISIQodQ09OVkVSU0FUSU9OX1BPTElDWV9JTlRFUlJVUFQQA2IGcHJvdG8z", [file_drover_common_v1_usage, file_drover_event_v1_task_event, file_google_protobuf_timestamp]);
+
+/**
+ * What a task may use up. 0 means the default of its agent, else of the service.
+ *
+ * @generated from message drover.orchestrator.v1.Budgets
+ */
+export type Budgets = Message<"drover.orchestrator.v1.Budgets"> & {
+  /**
+   * Rounds of the model, 1 to 50; default 10.
+   *
+   * @generated from field: int32 max_rounds = 1;
+   */
+  maxRounds: number;
+
+  /**
+   * Milliseconds during which a worker holds the task; waiting costs nothing. Default 1 hour.
+   *
+   * @generated from field: int64 max_wall_ms = 2;
+   */
+  maxWallMs: bigint;
+
+  /**
+   * Input and output tokens together.
+   *
+   * @generated from field: int64 max_tokens = 3;
+   */
+  maxTokens: bigint;
+
+  /**
+   * @generated from field: int64 max_cost_nano_usd = 4;
+   */
+  maxCostNanoUsd: bigint;
+
+  /**
+   * @generated from field: int32 max_tool_calls = 5;
+   */
+  maxToolCalls: number;
+
+  /**
+   * Of one turn of the model; default 4,096, never more than the context keeps free.
+   *
+   * @generated from field: int32 max_output_tokens = 6;
+   */
+  maxOutputTokens: number;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.Budgets.
+ * Use `create(BudgetsSchema)` to create a new message.
+ */
+export const BudgetsSchema: GenMessage<Budgets> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task, 0);
+
+/**
+ * What a task has used of its budgets so far.
+ *
+ * @generated from message drover.orchestrator.v1.BudgetUse
+ */
+export type BudgetUse = Message<"drover.orchestrator.v1.BudgetUse"> & {
+  /**
+   * @generated from field: int32 rounds = 1;
+   */
+  rounds: number;
+
+  /**
+   * @generated from field: int64 wall_ms = 2;
+   */
+  wallMs: bigint;
+
+  /**
+   * @generated from field: int64 tokens = 3;
+   */
+  tokens: bigint;
+
+  /**
+   * @generated from field: int64 cost_nano_usd = 4;
+   */
+  costNanoUsd: bigint;
+
+  /**
+   * @generated from field: int32 tool_calls = 5;
+   */
+  toolCalls: number;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.BudgetUse.
+ * Use `create(BudgetUseSchema)` to create a new message.
+ */
+export const BudgetUseSchema: GenMessage<BudgetUse> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task, 1);
+
+/**
+ * What the verifier found.
+ *
+ * @generated from message drover.orchestrator.v1.VerificationReport
+ */
+export type VerificationReport = Message<"drover.orchestrator.v1.VerificationReport"> & {
+  /**
+   * @generated from field: bool passed = 1;
+   */
+  passed: boolean;
+
+  /**
+   * @generated from field: string verifier = 2;
+   */
+  verifier: string;
+
+  /**
+   * @generated from field: repeated drover.orchestrator.v1.VerificationFinding findings = 3;
+   */
+  findings: VerificationFinding[];
+
+  /**
+   * @generated from field: int32 reworks = 4;
+   */
+  reworks: number;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.VerificationReport.
+ * Use `create(VerificationReportSchema)` to create a new message.
+ */
+export const VerificationReportSchema: GenMessage<VerificationReport> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task, 2);
+
+/**
+ * One finding.
+ *
+ * @generated from message drover.orchestrator.v1.VerificationFinding
+ */
+export type VerificationFinding = Message<"drover.orchestrator.v1.VerificationFinding"> & {
+  /**
+   * UPPER_SNAKE_CASE, e.g. "EMPTY_ANSWER", "UNKNOWN_CITATION".
+   *
+   * @generated from field: string code = 1;
+   */
+  code: string;
+
+  /**
+   * @generated from field: string text = 2;
+   */
+  text: string;
+
+  /**
+   * A finding that is only told does not send the answer back.
+   *
+   * @generated from field: bool blocking = 3;
+   */
+  blocking: boolean;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.VerificationFinding.
+ * Use `create(VerificationFindingSchema)` to create a new message.
+ */
+export const VerificationFindingSchema: GenMessage<VerificationFinding> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task, 3);
 
 /**
  * A piece of work for an agent.
@@ -143,6 +301,51 @@ export type Task = Message<"drover.orchestrator.v1.Task"> & {
    * @generated from field: google.protobuf.Timestamp ended_at = 22;
    */
   endedAt?: Timestamp | undefined;
+
+  /**
+   * The task that this one was made from by RerunTask; empty for others.
+   *
+   * @generated from field: string rerun_of = 23;
+   */
+  rerunOf: string;
+
+  /**
+   * Name of its agent; empty for the service's own default.
+   *
+   * @generated from field: string agent = 24;
+   */
+  agent: string;
+
+  /**
+   * -10 (last) to 10 (first).
+   *
+   * @generated from field: int32 priority = 25;
+   */
+  priority: number;
+
+  /**
+   * @generated from field: drover.orchestrator.v1.Budgets budgets = 26;
+   */
+  budgets?: Budgets | undefined;
+
+  /**
+   * @generated from field: drover.orchestrator.v1.BudgetUse budget_use = 27;
+   */
+  budgetUse?: BudgetUse | undefined;
+
+  /**
+   * How often it was resumed by somebody.
+   *
+   * @generated from field: int32 resumes = 28;
+   */
+  resumes: number;
+
+  /**
+   * Newest report; absent before the first answer.
+   *
+   * @generated from field: drover.orchestrator.v1.VerificationReport verification = 29;
+   */
+  verification?: VerificationReport | undefined;
 };
 
 /**
@@ -150,7 +353,266 @@ export type Task = Message<"drover.orchestrator.v1.Task"> & {
  * Use `create(TaskSchema)` to create a new message.
  */
 export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
-  messageDesc(file_drover_orchestrator_v1_task, 0);
+  messageDesc(file_drover_orchestrator_v1_task, 4);
+
+/**
+ * One transition of a task.
+ *
+ * @generated from message drover.orchestrator.v1.Transition
+ */
+export type Transition = Message<"drover.orchestrator.v1.Transition"> & {
+  /**
+   * Version of the task with it.
+   *
+   * @generated from field: int64 version = 1;
+   */
+  version: bigint;
+
+  /**
+   * @generated from field: drover.event.v1.TaskState from = 2;
+   */
+  from: TaskState;
+
+  /**
+   * @generated from field: drover.event.v1.TaskState to = 3;
+   */
+  to: TaskState;
+
+  /**
+   * @generated from field: string actor = 4;
+   */
+  actor: string;
+
+  /**
+   * @generated from field: string reason = 5;
+   */
+  reason: string;
+
+  /**
+   * What brought it about, e.g. "submitted", "model_answered".
+   *
+   * @generated from field: string input_event = 6;
+   */
+  inputEvent: string;
+
+  /**
+   * Sequence of the event that tells of it.
+   *
+   * @generated from field: int64 output_event = 7;
+   */
+  outputEvent: bigint;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp at = 8;
+   */
+  at?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.Transition.
+ * Use `create(TransitionSchema)` to create a new message.
+ */
+export const TransitionSchema: GenMessage<Transition> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task, 5);
+
+/**
+ * One step of a task.
+ *
+ * @generated from message drover.orchestrator.v1.Step
+ */
+export type Step = Message<"drover.orchestrator.v1.Step"> & {
+  /**
+   * @generated from field: int64 seq = 1;
+   */
+  seq: bigint;
+
+  /**
+   * @generated from field: int32 round = 2;
+   */
+  round: number;
+
+  /**
+   * "prompt", "turn", "results", "nudge" or "verification".
+   *
+   * @generated from field: string kind = 3;
+   */
+  kind: string;
+
+  /**
+   * Redacted.
+   *
+   * @generated from field: string text = 4;
+   */
+  text: string;
+
+  /**
+   * Of a turn.
+   *
+   * @generated from field: string model = 5;
+   */
+  model: string;
+
+  /**
+   * @generated from field: string finish_reason = 6;
+   */
+  finishReason: string;
+
+  /**
+   * @generated from field: string decision = 7;
+   */
+  decision: string;
+
+  /**
+   * @generated from field: drover.common.v1.Usage usage = 8;
+   */
+  usage?: Usage | undefined;
+
+  /**
+   * What the model was asked as, e.g. "agent" or "verifier".
+   *
+   * @generated from field: string role = 9;
+   */
+  role: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp at = 10;
+   */
+  at?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.Step.
+ * Use `create(StepSchema)` to create a new message.
+ */
+export const StepSchema: GenMessage<Step> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task, 6);
+
+/**
+ * One tool call of a task.
+ *
+ * @generated from message drover.orchestrator.v1.ToolCall
+ */
+export type ToolCall = Message<"drover.orchestrator.v1.ToolCall"> & {
+  /**
+   * @generated from field: string call_id = 1;
+   */
+  callId: string;
+
+  /**
+   * @generated from field: int64 step_seq = 2;
+   */
+  stepSeq: bigint;
+
+  /**
+   * Position within its turn, from 0.
+   *
+   * @generated from field: int32 ordinal = 3;
+   */
+  ordinal: number;
+
+  /**
+   * @generated from field: string tool = 4;
+   */
+  tool: string;
+
+  /**
+   * Redacted JSON of the arguments.
+   *
+   * @generated from field: string arguments_preview = 5;
+   */
+  argumentsPreview: string;
+
+  /**
+   * SHA-256 of the exact arguments, lower-case hex.
+   *
+   * @generated from field: string arguments_hash = 6;
+   */
+  argumentsHash: string;
+
+  /**
+   * @generated from field: drover.event.v1.ToolCallState state = 7;
+   */
+  state: ToolCallState;
+
+  /**
+   * What the policy said: "allow", "ask" or "deny", and by which rule.
+   *
+   * @generated from field: string policy_effect = 8;
+   */
+  policyEffect: string;
+
+  /**
+   * @generated from field: string policy_rule = 9;
+   */
+  policyRule: string;
+
+  /**
+   * @generated from field: string approval_id = 10;
+   */
+  approvalId: string;
+
+  /**
+   * @generated from field: string summary = 11;
+   */
+  summary: string;
+
+  /**
+   * @generated from field: string error_code = 12;
+   */
+  errorCode: string;
+
+  /**
+   * @generated from field: bool retryable = 13;
+   */
+  retryable: boolean;
+
+  /**
+   * @generated from field: repeated string artifacts = 14;
+   */
+  artifacts: string[];
+
+  /**
+   * @generated from field: int64 duration_ms = 15;
+   */
+  durationMs: bigint;
+
+  /**
+   * @generated from field: int64 result_characters = 16;
+   */
+  resultCharacters: bigint;
+
+  /**
+   * @generated from field: int64 shown_characters = 17;
+   */
+  shownCharacters: bigint;
+
+  /**
+   * @generated from field: string spill_pointer = 18;
+   */
+  spillPointer: string;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp proposed_at = 19;
+   */
+  proposedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp dispatched_at = 20;
+   */
+  dispatchedAt?: Timestamp | undefined;
+
+  /**
+   * @generated from field: google.protobuf.Timestamp ended_at = 21;
+   */
+  endedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.ToolCall.
+ * Use `create(ToolCallSchema)` to create a new message.
+ */
+export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task, 7);
 
 /**
  * How a task is worked on.
@@ -196,4 +658,52 @@ export type Mode = (typeof Mode)[keyof typeof Mode] | UnknownEnum;
  */
 export const ModeSchema: GenEnum<Mode> = /*@__PURE__*/
   enumDesc(file_drover_orchestrator_v1_task, 0);
+
+/**
+ * What happens to a task whose conversation has another one that has not ended.
+ *
+ * @generated from enum drover.orchestrator.v1.ConversationPolicy
+ */
+export const ConversationPolicy = {
+  /**
+   * QUEUE.
+   *
+   * @generated from enum value: CONVERSATION_POLICY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED: 0,
+
+  /**
+   * The new task waits until the others have ended.
+   *
+   * @generated from enum value: CONVERSATION_POLICY_QUEUE = 1;
+   */
+  QUEUE: 1,
+
+  /**
+   * The new task is refused: FAILED_PRECONDITION, reason CONVERSATION_BUSY.
+   *
+   * @generated from enum value: CONVERSATION_POLICY_REJECT = 2;
+   */
+  REJECT: 2,
+
+  /**
+   * The others are cancelled; the new one begins when they have stopped.
+   *
+   * @generated from enum value: CONVERSATION_POLICY_INTERRUPT = 3;
+   */
+  INTERRUPT: 3,
+} as const;
+
+/**
+ * What happens to a task whose conversation has another one that has not ended.
+ *
+ * @generated from enum drover.orchestrator.v1.ConversationPolicy
+ */
+export type ConversationPolicy = (typeof ConversationPolicy)[keyof typeof ConversationPolicy] | UnknownEnum;
+
+/**
+ * Describes the enum drover.orchestrator.v1.ConversationPolicy.
+ */
+export const ConversationPolicySchema: GenEnum<ConversationPolicy> = /*@__PURE__*/
+  enumDesc(file_drover_orchestrator_v1_task, 1);
 

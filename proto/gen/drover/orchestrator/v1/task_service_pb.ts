@@ -9,7 +9,7 @@ import type { TokenDelta } from "../../event/v1/bus_pb.ts";
 import { file_drover_event_v1_bus } from "../../event/v1/bus_pb.ts";
 import type { TaskEvent, TaskState } from "../../event/v1/task_event_pb.ts";
 import { file_drover_event_v1_task_event } from "../../event/v1/task_event_pb.ts";
-import type { Mode, Task } from "./task_pb.ts";
+import type { Budgets, ConversationPolicy, Mode, Step, Task, ToolCall, Transition } from "./task_pb.ts";
 import { file_drover_orchestrator_v1_task } from "./task_pb.ts";
 import type { Message } from "@bufbuild/protobuf";
 
@@ -17,7 +17,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file drover/orchestrator/v1/task_service.proto.
  */
 export const file_drover_orchestrator_v1_task_service: GenFile = /*@__PURE__*/
-  fileDesc("Cilkcm92ZXIvb3JjaGVzdHJhdG9yL3YxL3Rhc2tfc2VydmljZS5wcm90bxIWZHJvdmVyLm9yY2hlc3RyYXRvci52MSLPAQoRU3VibWl0VGFza1JlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIUCgZwcm9tcHQYAiABKAlCBPDgGAESKgoEbW9kZRgDIAEoDjIcLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuTW9kZRIXCg9jb252ZXJzYXRpb25faWQYBCABKAkSFAoMd29ya3NwYWNlX2lkGAUgASgJEhIKCm1heF9yb3VuZHMYBiABKAUSDQoFbW9kZWwYByABKAkSEgoKY29sbGVjdGlvbhgIIAEoCSJAChJTdWJtaXRUYXNrUmVzcG9uc2USKgoEdGFzaxgBIAEoCzIcLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuVGFzayIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIj0KD0dldFRhc2tSZXNwb25zZRIqCgR0YXNrGAEgASgLMhwuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5UYXNrImUKEExpc3RUYXNrc1JlcXVlc3QSKgoGc3RhdGVzGAEgAygOMhouZHJvdmVyLmV2ZW50LnYxLlRhc2tTdGF0ZRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJZChFMaXN0VGFza3NSZXNwb25zZRIrCgV0YXNrcxgBIAMoCzIcLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiUwoQV2F0Y2hUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgDEhYKDmluY2x1ZGVfZGVsdGFzGAMgASgIIrYBChFXYXRjaFRhc2tSZXNwb25zZRIrCgVldmVudBgBIAEoCzIaLmRyb3Zlci5ldmVudC52MS5UYXNrRXZlbnRIABIsCgVkZWx0YRgCIAEoCzIbLmRyb3Zlci5ldmVudC52MS5Ub2tlbkRlbHRhSAASOwoJaGVhcnRiZWF0GAMgASgLMiYuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5XYXRjaEhlYXJ0YmVhdEgAQgkKB21lc3NhZ2UiIgoOV2F0Y2hIZWFydGJlYXQSEAoIc2VxdWVuY2UYASABKAMiNAoRQ2FuY2VsVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkiQAoSQ2FuY2VsVGFza1Jlc3BvbnNlEioKBHRhc2sYASABKAsyHC5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLlRhc2syywQKC1Rhc2tTZXJ2aWNlEnQKClN1Ym1pdFRhc2sSKS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLlN1Ym1pdFRhc2tSZXF1ZXN0GiouZHJvdmVyLm9yY2hlc3RyYXRvci52MS5TdWJtaXRUYXNrUmVzcG9uc2UiD+rgGAt0YXNrczp3cml0ZRJqCgdHZXRUYXNrEiYuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5HZXRUYXNrUmVxdWVzdBonLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuR2V0VGFza1Jlc3BvbnNlIg7q4BgKdGFza3M6cmVhZBJwCglMaXN0VGFza3MSKC5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkxpc3RUYXNrc1JlcXVlc3QaKS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkxpc3RUYXNrc1Jlc3BvbnNlIg7q4BgKdGFza3M6cmVhZBJyCglXYXRjaFRhc2sSKC5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLldhdGNoVGFza1JlcXVlc3QaKS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLldhdGNoVGFza1Jlc3BvbnNlIg7q4BgKdGFza3M6cmVhZDABEnQKCkNhbmNlbFRhc2sSKS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkNhbmNlbFRhc2tSZXF1ZXN0GiouZHJvdmVyLm9yY2hlc3RyYXRvci52MS5DYW5jZWxUYXNrUmVzcG9uc2UiD+rgGAt0YXNrczp3cml0ZWIGcHJvdG8z", [file_drover_common_v1_options, file_drover_event_v1_bus, file_drover_event_v1_task_event, file_drover_orchestrator_v1_task]);
+  fileDesc("Cilkcm92ZXIvb3JjaGVzdHJhdG9yL3YxL3Rhc2tfc2VydmljZS5wcm90bxIWZHJvdmVyLm9yY2hlc3RyYXRvci52MSLrAgoRU3VibWl0VGFza1JlcXVlc3QSEgoKcmVxdWVzdF9pZBgBIAEoCRIUCgZwcm9tcHQYAiABKAlCBPDgGAESKgoEbW9kZRgDIAEoDjIcLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuTW9kZRIXCg9jb252ZXJzYXRpb25faWQYBCABKAkSFAoMd29ya3NwYWNlX2lkGAUgASgJEhIKCm1heF9yb3VuZHMYBiABKAUSDQoFbW9kZWwYByABKAkSEgoKY29sbGVjdGlvbhgIIAEoCRINCgVhZ2VudBgJIAEoCRIQCghwcmlvcml0eRgKIAEoBRIwCgdidWRnZXRzGAsgASgLMh8uZHJvdmVyLm9yY2hlc3RyYXRvci52MS5CdWRnZXRzEkcKE2NvbnZlcnNhdGlvbl9wb2xpY3kYDCABKA4yKi5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkNvbnZlcnNhdGlvblBvbGljeSJAChJTdWJtaXRUYXNrUmVzcG9uc2USKgoEdGFzaxgBIAEoCzIcLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuVGFzayIhCg5HZXRUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJIj0KD0dldFRhc2tSZXNwb25zZRIqCgR0YXNrGAEgASgLMhwuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5UYXNrImUKEExpc3RUYXNrc1JlcXVlc3QSKgoGc3RhdGVzGAEgAygOMhouZHJvdmVyLmV2ZW50LnYxLlRhc2tTdGF0ZRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJZChFMaXN0VGFza3NSZXNwb25zZRIrCgV0YXNrcxgBIAMoCzIcLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuVGFzaxIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiUwoQV2F0Y2hUYXNrUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhYKDmFmdGVyX3NlcXVlbmNlGAIgASgDEhYKDmluY2x1ZGVfZGVsdGFzGAMgASgIIusBChFXYXRjaFRhc2tSZXNwb25zZRIrCgVldmVudBgBIAEoCzIaLmRyb3Zlci5ldmVudC52MS5UYXNrRXZlbnRIABIsCgVkZWx0YRgCIAEoCzIbLmRyb3Zlci5ldmVudC52MS5Ub2tlbkRlbHRhSAASOwoJaGVhcnRiZWF0GAMgASgLMiYuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5XYXRjaEhlYXJ0YmVhdEgAEjMKBXJlc2V0GAQgASgLMiIuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5XYXRjaFJlc2V0SABCCQoHbWVzc2FnZSJKCgpXYXRjaFJlc2V0EioKBHRhc2sYASABKAsyHC5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLlRhc2sSEAoIc2VxdWVuY2UYAiABKAMiIgoOV2F0Y2hIZWFydGJlYXQSEAoIc2VxdWVuY2UYASABKAMiTgoRQ2FuY2VsVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIOCgZyZWFzb24YAiABKAkSGAoQZXhwZWN0ZWRfdmVyc2lvbhgDIAEoAyJAChJDYW5jZWxUYXNrUmVzcG9uc2USKgoEdGFzaxgBIAEoCzIcLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuVGFzayKEAQoRUmVzdW1lVGFza1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEhgKEGV4cGVjdGVkX3ZlcnNpb24YAyABKAMSMAoHYnVkZ2V0cxgEIAEoCzIfLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuQnVkZ2V0cyJAChJSZXN1bWVUYXNrUmVzcG9uc2USKgoEdGFzaxgBIAEoCzIcLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuVGFzayI3ChBSZXJ1blRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSI/ChFSZXJ1blRhc2tSZXNwb25zZRIqCgR0YXNrGAEgASgLMhwuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5UYXNrIiQKEURlbGV0ZVRhc2tSZXF1ZXN0Eg8KB3Rhc2tfaWQYASABKAkiFAoSRGVsZXRlVGFza1Jlc3BvbnNlIlAKFkxpc3RUcmFuc2l0aW9uc1JlcXVlc3QSDwoHdGFza19pZBgBIAEoCRIRCglwYWdlX3NpemUYAiABKAUSEgoKcGFnZV90b2tlbhgDIAEoCSJrChdMaXN0VHJhbnNpdGlvbnNSZXNwb25zZRI3Cgt0cmFuc2l0aW9ucxgBIAMoCzIiLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuVHJhbnNpdGlvbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiSgoQTGlzdFN0ZXBzUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJIlkKEUxpc3RTdGVwc1Jlc3BvbnNlEisKBXN0ZXBzGAEgAygLMhwuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5TdGVwEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSJOChRMaXN0VG9vbENhbGxzUmVxdWVzdBIPCgd0YXNrX2lkGAEgASgJEhEKCXBhZ2Vfc2l6ZRgCIAEoBRISCgpwYWdlX3Rva2VuGAMgASgJImYKFUxpc3RUb29sQ2FsbHNSZXNwb25zZRI0Cgp0b29sX2NhbGxzGAEgAygLMiAuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5Ub29sQ2FsbBIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkynwoKC1Rhc2tTZXJ2aWNlEnQKClN1Ym1pdFRhc2sSKS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLlN1Ym1pdFRhc2tSZXF1ZXN0GiouZHJvdmVyLm9yY2hlc3RyYXRvci52MS5TdWJtaXRUYXNrUmVzcG9uc2UiD+rgGAt0YXNrczp3cml0ZRJqCgdHZXRUYXNrEiYuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5HZXRUYXNrUmVxdWVzdBonLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuR2V0VGFza1Jlc3BvbnNlIg7q4BgKdGFza3M6cmVhZBJwCglMaXN0VGFza3MSKC5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkxpc3RUYXNrc1JlcXVlc3QaKS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkxpc3RUYXNrc1Jlc3BvbnNlIg7q4BgKdGFza3M6cmVhZBJyCglXYXRjaFRhc2sSKC5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLldhdGNoVGFza1JlcXVlc3QaKS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLldhdGNoVGFza1Jlc3BvbnNlIg7q4BgKdGFza3M6cmVhZDABEnQKCkNhbmNlbFRhc2sSKS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkNhbmNlbFRhc2tSZXF1ZXN0GiouZHJvdmVyLm9yY2hlc3RyYXRvci52MS5DYW5jZWxUYXNrUmVzcG9uc2UiD+rgGAt0YXNrczp3cml0ZRJ0CgpSZXN1bWVUYXNrEikuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5SZXN1bWVUYXNrUmVxdWVzdBoqLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuUmVzdW1lVGFza1Jlc3BvbnNlIg/q4BgLdGFza3M6d3JpdGUScQoJUmVydW5UYXNrEiguZHJvdmVyLm9yY2hlc3RyYXRvci52MS5SZXJ1blRhc2tSZXF1ZXN0GikuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5SZXJ1blRhc2tSZXNwb25zZSIP6uAYC3Rhc2tzOndyaXRlEnQKCkRlbGV0ZVRhc2sSKS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkRlbGV0ZVRhc2tSZXF1ZXN0GiouZHJvdmVyLm9yY2hlc3RyYXRvci52MS5EZWxldGVUYXNrUmVzcG9uc2UiD+rgGAt0YXNrczp3cml0ZRKCAQoPTGlzdFRyYW5zaXRpb25zEi4uZHJvdmVyLm9yY2hlc3RyYXRvci52MS5MaXN0VHJhbnNpdGlvbnNSZXF1ZXN0Gi8uZHJvdmVyLm9yY2hlc3RyYXRvci52MS5MaXN0VHJhbnNpdGlvbnNSZXNwb25zZSIO6uAYCnRhc2tzOnJlYWQScAoJTGlzdFN0ZXBzEiguZHJvdmVyLm9yY2hlc3RyYXRvci52MS5MaXN0U3RlcHNSZXF1ZXN0GikuZHJvdmVyLm9yY2hlc3RyYXRvci52MS5MaXN0U3RlcHNSZXNwb25zZSIO6uAYCnRhc2tzOnJlYWQSfAoNTGlzdFRvb2xDYWxscxIsLmRyb3Zlci5vcmNoZXN0cmF0b3IudjEuTGlzdFRvb2xDYWxsc1JlcXVlc3QaLS5kcm92ZXIub3JjaGVzdHJhdG9yLnYxLkxpc3RUb29sQ2FsbHNSZXNwb25zZSIO6uAYCnRhc2tzOnJlYWRiBnByb3RvMw", [file_drover_common_v1_options, file_drover_event_v1_bus, file_drover_event_v1_task_event, file_drover_orchestrator_v1_task]);
 
 /**
  * A task to work on.
@@ -81,6 +81,32 @@ export type SubmitTaskRequest = Message<"drover.orchestrator.v1.SubmitTaskReques
    * @generated from field: string collection = 8;
    */
   collection: string;
+
+  /**
+   * Name of the agent that works on it; empty means the service's own default.
+   *
+   * @generated from field: string agent = 9;
+   */
+  agent: string;
+
+  /**
+   * -10 (last) to 10 (first).
+   *
+   * @generated from field: int32 priority = 10;
+   */
+  priority: number;
+
+  /**
+   * What it may use up; max_rounds here wins over the field of its own.
+   *
+   * @generated from field: drover.orchestrator.v1.Budgets budgets = 11;
+   */
+  budgets?: Budgets | undefined;
+
+  /**
+   * @generated from field: drover.orchestrator.v1.ConversationPolicy conversation_policy = 12;
+   */
+  conversationPolicy: ConversationPolicy;
 };
 
 /**
@@ -264,6 +290,12 @@ export type WatchTaskResponse = Message<"drover.orchestrator.v1.WatchTaskRespons
      */
     value: WatchHeartbeat;
     case: "heartbeat";
+  } | {
+    /**
+     * @generated from field: drover.orchestrator.v1.WatchReset reset = 4;
+     */
+    value: WatchReset;
+    case: "reset";
   } | { case: undefined; value?: undefined };
 };
 
@@ -273,6 +305,32 @@ export type WatchTaskResponse = Message<"drover.orchestrator.v1.WatchTaskRespons
  */
 export const WatchTaskResponseSchema: GenMessage<WatchTaskResponse> = /*@__PURE__*/
   messageDesc(file_drover_orchestrator_v1_task_service, 7);
+
+/**
+ * Events after the given sequence are no longer kept: what was known before is replaced by this.
+ *
+ * @generated from message drover.orchestrator.v1.WatchReset
+ */
+export type WatchReset = Message<"drover.orchestrator.v1.WatchReset"> & {
+  /**
+   * @generated from field: drover.orchestrator.v1.Task task = 1;
+   */
+  task?: Task | undefined;
+
+  /**
+   * Events after this one follow.
+   *
+   * @generated from field: int64 sequence = 2;
+   */
+  sequence: bigint;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.WatchReset.
+ * Use `create(WatchResetSchema)` to create a new message.
+ */
+export const WatchResetSchema: GenMessage<WatchReset> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 8);
 
 /**
  * Nothing happened; the stream lives.
@@ -293,7 +351,7 @@ export type WatchHeartbeat = Message<"drover.orchestrator.v1.WatchHeartbeat"> & 
  * Use `create(WatchHeartbeatSchema)` to create a new message.
  */
 export const WatchHeartbeatSchema: GenMessage<WatchHeartbeat> = /*@__PURE__*/
-  messageDesc(file_drover_orchestrator_v1_task_service, 8);
+  messageDesc(file_drover_orchestrator_v1_task_service, 9);
 
 /**
  * Which task, and why.
@@ -312,6 +370,13 @@ export type CancelTaskRequest = Message<"drover.orchestrator.v1.CancelTaskReques
    * @generated from field: string reason = 2;
    */
   reason: string;
+
+  /**
+   * Refuse (ABORTED) where the task has another version; 0 for any.
+   *
+   * @generated from field: int64 expected_version = 3;
+   */
+  expectedVersion: bigint;
 };
 
 /**
@@ -319,7 +384,7 @@ export type CancelTaskRequest = Message<"drover.orchestrator.v1.CancelTaskReques
  * Use `create(CancelTaskRequestSchema)` to create a new message.
  */
 export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest> = /*@__PURE__*/
-  messageDesc(file_drover_orchestrator_v1_task_service, 9);
+  messageDesc(file_drover_orchestrator_v1_task_service, 10);
 
 /**
  * The task after the request; cancel_requested is set until its work has stopped.
@@ -338,7 +403,300 @@ export type CancelTaskResponse = Message<"drover.orchestrator.v1.CancelTaskRespo
  * Use `create(CancelTaskResponseSchema)` to create a new message.
  */
 export const CancelTaskResponseSchema: GenMessage<CancelTaskResponse> = /*@__PURE__*/
-  messageDesc(file_drover_orchestrator_v1_task_service, 10);
+  messageDesc(file_drover_orchestrator_v1_task_service, 11);
+
+/**
+ * Which task, and with what.
+ *
+ * @generated from message drover.orchestrator.v1.ResumeTaskRequest
+ */
+export type ResumeTaskRequest = Message<"drover.orchestrator.v1.ResumeTaskRequest"> & {
+  /**
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+
+  /**
+   * Refuse (ABORTED) where the task has another version; 0 for any.
+   *
+   * @generated from field: int64 expected_version = 3;
+   */
+  expectedVersion: bigint;
+
+  /**
+   * Replaces the budgets that are not 0; what was used stays used.
+   *
+   * @generated from field: drover.orchestrator.v1.Budgets budgets = 4;
+   */
+  budgets?: Budgets | undefined;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.ResumeTaskRequest.
+ * Use `create(ResumeTaskRequestSchema)` to create a new message.
+ */
+export const ResumeTaskRequestSchema: GenMessage<ResumeTaskRequest> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 12);
+
+/**
+ * The task, to be claimed.
+ *
+ * @generated from message drover.orchestrator.v1.ResumeTaskResponse
+ */
+export type ResumeTaskResponse = Message<"drover.orchestrator.v1.ResumeTaskResponse"> & {
+  /**
+   * @generated from field: drover.orchestrator.v1.Task task = 1;
+   */
+  task?: Task | undefined;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.ResumeTaskResponse.
+ * Use `create(ResumeTaskResponseSchema)` to create a new message.
+ */
+export const ResumeTaskResponseSchema: GenMessage<ResumeTaskResponse> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 13);
+
+/**
+ * Which task.
+ *
+ * @generated from message drover.orchestrator.v1.RerunTaskRequest
+ */
+export type RerunTaskRequest = Message<"drover.orchestrator.v1.RerunTaskRequest"> & {
+  /**
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * @generated from field: string request_id = 2;
+   */
+  requestId: string;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.RerunTaskRequest.
+ * Use `create(RerunTaskRequestSchema)` to create a new message.
+ */
+export const RerunTaskRequestSchema: GenMessage<RerunTaskRequest> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 14);
+
+/**
+ * The new task.
+ *
+ * @generated from message drover.orchestrator.v1.RerunTaskResponse
+ */
+export type RerunTaskResponse = Message<"drover.orchestrator.v1.RerunTaskResponse"> & {
+  /**
+   * @generated from field: drover.orchestrator.v1.Task task = 1;
+   */
+  task?: Task | undefined;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.RerunTaskResponse.
+ * Use `create(RerunTaskResponseSchema)` to create a new message.
+ */
+export const RerunTaskResponseSchema: GenMessage<RerunTaskResponse> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 15);
+
+/**
+ * Which task.
+ *
+ * @generated from message drover.orchestrator.v1.DeleteTaskRequest
+ */
+export type DeleteTaskRequest = Message<"drover.orchestrator.v1.DeleteTaskRequest"> & {
+  /**
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.DeleteTaskRequest.
+ * Use `create(DeleteTaskRequestSchema)` to create a new message.
+ */
+export const DeleteTaskRequestSchema: GenMessage<DeleteTaskRequest> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 16);
+
+/**
+ * It is gone.
+ *
+ * @generated from message drover.orchestrator.v1.DeleteTaskResponse
+ */
+export type DeleteTaskResponse = Message<"drover.orchestrator.v1.DeleteTaskResponse"> & {
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.DeleteTaskResponse.
+ * Use `create(DeleteTaskResponseSchema)` to create a new message.
+ */
+export const DeleteTaskResponseSchema: GenMessage<DeleteTaskResponse> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 17);
+
+/**
+ * Which transitions.
+ *
+ * @generated from message drover.orchestrator.v1.ListTransitionsRequest
+ */
+export type ListTransitionsRequest = Message<"drover.orchestrator.v1.ListTransitionsRequest"> & {
+  /**
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.ListTransitionsRequest.
+ * Use `create(ListTransitionsRequestSchema)` to create a new message.
+ */
+export const ListTransitionsRequestSchema: GenMessage<ListTransitionsRequest> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 18);
+
+/**
+ * One page of transitions.
+ *
+ * @generated from message drover.orchestrator.v1.ListTransitionsResponse
+ */
+export type ListTransitionsResponse = Message<"drover.orchestrator.v1.ListTransitionsResponse"> & {
+  /**
+   * @generated from field: repeated drover.orchestrator.v1.Transition transitions = 1;
+   */
+  transitions: Transition[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.ListTransitionsResponse.
+ * Use `create(ListTransitionsResponseSchema)` to create a new message.
+ */
+export const ListTransitionsResponseSchema: GenMessage<ListTransitionsResponse> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 19);
+
+/**
+ * Which steps.
+ *
+ * @generated from message drover.orchestrator.v1.ListStepsRequest
+ */
+export type ListStepsRequest = Message<"drover.orchestrator.v1.ListStepsRequest"> & {
+  /**
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.ListStepsRequest.
+ * Use `create(ListStepsRequestSchema)` to create a new message.
+ */
+export const ListStepsRequestSchema: GenMessage<ListStepsRequest> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 20);
+
+/**
+ * One page of steps.
+ *
+ * @generated from message drover.orchestrator.v1.ListStepsResponse
+ */
+export type ListStepsResponse = Message<"drover.orchestrator.v1.ListStepsResponse"> & {
+  /**
+   * @generated from field: repeated drover.orchestrator.v1.Step steps = 1;
+   */
+  steps: Step[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.ListStepsResponse.
+ * Use `create(ListStepsResponseSchema)` to create a new message.
+ */
+export const ListStepsResponseSchema: GenMessage<ListStepsResponse> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 21);
+
+/**
+ * Which tool calls.
+ *
+ * @generated from message drover.orchestrator.v1.ListToolCallsRequest
+ */
+export type ListToolCallsRequest = Message<"drover.orchestrator.v1.ListToolCallsRequest"> & {
+  /**
+   * @generated from field: string task_id = 1;
+   */
+  taskId: string;
+
+  /**
+   * @generated from field: int32 page_size = 2;
+   */
+  pageSize: number;
+
+  /**
+   * @generated from field: string page_token = 3;
+   */
+  pageToken: string;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.ListToolCallsRequest.
+ * Use `create(ListToolCallsRequestSchema)` to create a new message.
+ */
+export const ListToolCallsRequestSchema: GenMessage<ListToolCallsRequest> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 22);
+
+/**
+ * One page of tool calls.
+ *
+ * @generated from message drover.orchestrator.v1.ListToolCallsResponse
+ */
+export type ListToolCallsResponse = Message<"drover.orchestrator.v1.ListToolCallsResponse"> & {
+  /**
+   * @generated from field: repeated drover.orchestrator.v1.ToolCall tool_calls = 1;
+   */
+  toolCalls: ToolCall[];
+
+  /**
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+};
+
+/**
+ * Describes the message drover.orchestrator.v1.ListToolCallsResponse.
+ * Use `create(ListToolCallsResponseSchema)` to create a new message.
+ */
+export const ListToolCallsResponseSchema: GenMessage<ListToolCallsResponse> = /*@__PURE__*/
+  messageDesc(file_drover_orchestrator_v1_task_service, 23);
 
 /**
  * Tasks: submitted once, worked on until they end, watched and cancelled at any time.
@@ -349,7 +707,8 @@ export const TaskService: GenService<{
   /**
    * Records a task and wakes a worker. Idempotent on request_id: same id and body answers with the
    * same task, another body is ALREADY_EXISTS. Error codes: INVALID_ARGUMENT, ALREADY_EXISTS,
-   * RESOURCE_EXHAUSTED.
+   * NOT_FOUND (agent), RESOURCE_EXHAUSTED (reason TASK_QUEUE_FULL: the tenant has too many waiting),
+   * FAILED_PRECONDITION (reason CONVERSATION_BUSY; PURGE_RUNNING: see PrivacyService).
    *
    * @generated from rpc drover.orchestrator.v1.TaskService.SubmitTask
    */
@@ -382,7 +741,8 @@ export const TaskService: GenService<{
    * Events of a task after a sequence, then live. Sends a message at once, a heartbeat every 15 s,
    * no gap and no duplicate of a committed event. Ends after the event of the terminal state; where
    * that was before the given sequence, at once. Error codes: NOT_FOUND, INVALID_ARGUMENT,
-   * UNAVAILABLE (the server drains: resume from the last sequence).
+   * UNAVAILABLE (the server drains: resume from the last sequence). Where the sequence is older than
+   * what is kept, the first message is a reset with the task as it is.
    *
    * @generated from rpc drover.orchestrator.v1.TaskService.WatchTask
    */
@@ -393,7 +753,7 @@ export const TaskService: GenService<{
   },
   /**
    * Asks for an end and stops what runs. Idempotent. The task is CANCELLED when all its work has
-   * stopped; a task that has ended stays as it is. Error codes: NOT_FOUND.
+   * stopped; a task that has ended stays as it is. Error codes: NOT_FOUND, ABORTED (expected_version).
    *
    * @generated from rpc drover.orchestrator.v1.TaskService.CancelTask
    */
@@ -401,6 +761,71 @@ export const TaskService: GenService<{
     methodKind: "unary";
     input: typeof CancelTaskRequestSchema;
     output: typeof CancelTaskResponseSchema;
+  },
+  /**
+   * Goes on with a task that FAILED or was CANCELLED, under the same id, from its last committed step.
+   * Idempotent on request_id. Error codes: NOT_FOUND, FAILED_PRECONDITION (it runs, it SUCCEEDED, or
+   * reason PURGE_RUNNING), ABORTED (expected_version), ALREADY_EXISTS, RESOURCE_EXHAUSTED.
+   *
+   * @generated from rpc drover.orchestrator.v1.TaskService.ResumeTask
+   */
+  resumeTask: {
+    methodKind: "unary";
+    input: typeof ResumeTaskRequestSchema;
+    output: typeof ResumeTaskResponseSchema;
+  },
+  /**
+   * Submits the task again under a new id, in a conversation of its own; the old one stays. Idempotent
+   * on request_id. Error codes: NOT_FOUND, ALREADY_EXISTS, RESOURCE_EXHAUSTED, FAILED_PRECONDITION
+   * (reason PURGE_RUNNING).
+   *
+   * @generated from rpc drover.orchestrator.v1.TaskService.RerunTask
+   */
+  rerunTask: {
+    methodKind: "unary";
+    input: typeof RerunTaskRequestSchema;
+    output: typeof RerunTaskResponseSchema;
+  },
+  /**
+   * Removes a task that has ended with everything the orchestrator keeps of it. Deleting again is no
+   * error. Error codes: FAILED_PRECONDITION (it has not ended).
+   *
+   * @generated from rpc drover.orchestrator.v1.TaskService.DeleteTask
+   */
+  deleteTask: {
+    methodKind: "unary";
+    input: typeof DeleteTaskRequestSchema;
+    output: typeof DeleteTaskResponseSchema;
+  },
+  /**
+   * The transitions of a task, oldest first. Error codes: NOT_FOUND, INVALID_ARGUMENT.
+   *
+   * @generated from rpc drover.orchestrator.v1.TaskService.ListTransitions
+   */
+  listTransitions: {
+    methodKind: "unary";
+    input: typeof ListTransitionsRequestSchema;
+    output: typeof ListTransitionsResponseSchema;
+  },
+  /**
+   * The steps of a task, oldest first. Error codes: NOT_FOUND, INVALID_ARGUMENT.
+   *
+   * @generated from rpc drover.orchestrator.v1.TaskService.ListSteps
+   */
+  listSteps: {
+    methodKind: "unary";
+    input: typeof ListStepsRequestSchema;
+    output: typeof ListStepsResponseSchema;
+  },
+  /**
+   * The tool calls of a task in call order. Error codes: NOT_FOUND, INVALID_ARGUMENT.
+   *
+   * @generated from rpc drover.orchestrator.v1.TaskService.ListToolCalls
+   */
+  listToolCalls: {
+    methodKind: "unary";
+    input: typeof ListToolCallsRequestSchema;
+    output: typeof ListToolCallsResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_drover_orchestrator_v1_task_service, 0);

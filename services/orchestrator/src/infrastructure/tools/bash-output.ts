@@ -1,7 +1,7 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { ExecutionState } from "@drover/proto/sandbox/v1/exec";
 import { ExecService, type OutputChunk } from "@drover/proto/sandbox/v1/exec_service";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { actingFor } from "../acting-for.ts";
 import { verdictName } from "./verdict-name.ts";
 
@@ -34,6 +34,8 @@ export function bashOutputTool(transport: Transport): Tool {
       },
     },
     timeoutMs: (maxWaitSeconds + 30) * 1000,
+    replay: "safe",
+    polling: true,
     async execute(args, context, signal) {
       const number = (value: unknown) => BigInt(typeof value === "number" ? value : 0);
       const request = {

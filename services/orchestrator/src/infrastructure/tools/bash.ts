@@ -4,9 +4,10 @@ import { DroverError } from "@drover/kernel";
 import { type Execution, ExecutionState } from "@drover/proto/sandbox/v1/exec";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
 import { attr } from "@drover/tracing";
-import type { Tool, ToolContext } from "../../application/ports.ts";
+import type { Tool, ToolContext } from "../../application/tool-ports.ts";
 import { actingFor } from "../acting-for.ts";
 import { runReport } from "./run-report.ts";
+import { stoppedExecution } from "./stop-execution.ts";
 import { verdictName } from "./verdict-name.ts";
 
 const defaultSeconds = 120;
@@ -48,6 +49,7 @@ export function bashTool(transport: Transport, patienceMs: number): Tool {
       },
     },
     timeoutMs: maxSeconds * 1000 + extraMs,
+    replay: "idempotent",
     async execute(args, context, signal) {
       const background = args.background === true;
       const seconds = typeof args.timeout_seconds === "number" && !background ? args.timeout_seconds : undefined;
@@ -60,12 +62,11 @@ export function bashTool(transport: Transport, patienceMs: number): Tool {
         ...(context.allowedCommands && { allowedCommands: [...context.allowedCommands] }),
         ...(seconds === undefined ? {} : { timeout: { seconds: BigInt(seconds), nanos: 0 } }),
       };
-      let id = "";
       try {
         const started = await patiently(context, patienceMs, signal, () =>
           client.start(request, actingFor(context, scopes, signal)),
         );
-        id = started.execution?.id ?? "";
+        const id = started.execution?.id ?? "";
         if (background) return startedResult(id);
         await patiently(context, patienceMs, signal, () => untilEnded(client, context, id, signal));
         const key = { case: "id" as const, value: id };
@@ -74,9 +75,17 @@ export function bashTool(transport: Transport, patienceMs: number): Tool {
         note(context, execution);
         return runReport(execution);
       } catch (error) {
-        if (signal.aborted && !background) await ended(client, context, id);
-        throw error;
+        if (!signal.aborted || background) throw error;
+        // A foreground command ends with its call; what it wrote until then is kept.
+        const waiting = { kill: true, signal: AbortSignal.timeout(endMs) };
+        const ended = await stoppedExecution(client, context, context.callId, waiting).catch(() => undefined);
+        if (ended === undefined) throw error;
+        return runReport(ended);
       }
+    },
+    async stop(context, signal) {
+      const execution = await stoppedExecution(client, context, context.callId, { kill: true, signal });
+      return execution === undefined ? undefined : runReport(execution);
     },
   };
 }
@@ -113,13 +122,6 @@ async function untilEnded(
     if (execution?.state === ExecutionState.ENDED) return;
     await delay(pauseMs, undefined, { signal });
   }
-}
-
-/** A foreground command ends with its call; the task's cancel ends it as well, so a failure is let be. */
-async function ended(client: Client<typeof ExecService>, context: ToolContext, executionId: string): Promise<void> {
-  if (executionId === "") return;
-  const signal = AbortSignal.timeout(endMs);
-  await client.signal({ executionId }, actingFor(context, scopes, signal)).catch(() => undefined);
 }
 
 /** Repeats what may be repeated while the sandbox does not answer, for a bounded time. */

@@ -2,7 +2,7 @@ import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { hasRedactionMark } from "@drover/redaction";
-import type { Tool, ToolContext } from "../../application/ports.ts";
+import type { Tool, ToolContext } from "../../application/tool-ports.ts";
 import { type ToolResult, toolFailure } from "../../domain/tool-result.ts";
 import { actingFor } from "../acting-for.ts";
 import { shownPath, workspacePath } from "./workspace-path.ts";
@@ -40,6 +40,7 @@ export function editFileTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "idempotent",
     async execute(args, context, signal) {
       const target = workspacePath(String(args.path));
       if ("refused" in target) return target.refused;

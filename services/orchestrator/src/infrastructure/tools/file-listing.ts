@@ -1,6 +1,6 @@
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
-import type { Tool, ToolContext } from "../../application/ports.ts";
+import type { Tool, ToolContext } from "../../application/tool-ports.ts";
 import type { ToolResult } from "../../domain/tool-result.ts";
 import { actingFor } from "../acting-for.ts";
 import { globUnder, shownPath, workspacePath } from "./workspace-path.ts";
@@ -24,6 +24,7 @@ export function listDirectoryTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const target = workspacePath(typeof args.path === "string" ? args.path : "");
       if ("refused" in target) return target.refused;
@@ -51,6 +52,7 @@ export function globTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const target = workspacePath(String(args.pattern));
       if ("refused" in target) return target.refused;

@@ -1,6 +1,6 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { actingFor } from "../acting-for.ts";
 import { shownPath, workspacePath } from "./workspace-path.ts";
 
@@ -25,6 +25,7 @@ export function grepTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const target = workspacePath(typeof args.path === "string" ? args.path : "");
       if ("refused" in target) return target.refused;

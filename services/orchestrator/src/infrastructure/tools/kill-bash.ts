@@ -1,6 +1,6 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { toolFailure } from "../../domain/tool-result.ts";
 import { actingFor } from "../acting-for.ts";
 import { runReport } from "./run-report.ts";
@@ -21,6 +21,7 @@ export function killBashTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 60_000,
+    replay: "idempotent",
     async execute(args, context, signal) {
       const request = { executionId: String(args.id) };
       const { execution } = await client.signal(request, actingFor(context, ["exec:run"], signal));

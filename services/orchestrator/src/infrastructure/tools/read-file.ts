@@ -1,6 +1,6 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { toolFailure } from "../../domain/tool-result.ts";
 import { actingFor } from "../acting-for.ts";
 import { shownPath, workspacePath } from "./workspace-path.ts";
@@ -28,6 +28,7 @@ export function readFileTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const target = workspacePath(String(args.path));
       if ("refused" in target) return target.refused;

@@ -1,6 +1,6 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { actingFor } from "../acting-for.ts";
 
 /** Characters that one call returns; with its first line the result stays below the view cap of 8,000. */
@@ -25,6 +25,7 @@ export function readSpillTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const request = {
         conversationId: context.conversationId,

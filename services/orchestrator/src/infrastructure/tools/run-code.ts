@@ -3,14 +3,15 @@ import { setTimeout as delay } from "node:timers/promises";
 import { type Client, createClient, type Transport } from "@connectrpc/connect";
 import { DroverError } from "@drover/kernel";
 import type { ToolSpec } from "@drover/model";
-import { type Execution, ExecutionState, Verdict } from "@drover/proto/sandbox/v1/exec";
+import { type Execution, Verdict } from "@drover/proto/sandbox/v1/exec";
 import { ExecService, type RunRequest } from "@drover/proto/sandbox/v1/exec_service";
 import { attr } from "@drover/tracing";
-import type { Tool, ToolContext } from "../../application/ports.ts";
+import type { Tool, ToolContext } from "../../application/tool-ports.ts";
 import type { ToolResult } from "../../domain/tool-result.ts";
 import { actingFor } from "../acting-for.ts";
 import type { CodeLanguages } from "./code-languages.ts";
 import { runReport } from "./run-report.ts";
+import { stoppedExecution } from "./stop-execution.ts";
 import { verdictName } from "./verdict-name.ts";
 
 /** Longest wall time that a call may ask for, in seconds. */
@@ -47,6 +48,7 @@ export function runCodeTool(transport: Transport, languages: CodeLanguages, pati
       return told.spec;
     },
     timeoutMs: maxSeconds * 1000 + extraMs,
+    replay: "idempotent",
     async execute(args, context, signal) {
       const body: RunBody = {
         language: String(args.language),
@@ -59,13 +61,23 @@ export function runCodeTool(transport: Transport, languages: CodeLanguages, pati
       for (let run = 0; ; run++) {
         const callId = run === 0 ? context.callId : derivedId(context.callId, run);
         const execution = await runToEnd({ client, patienceMs }, context, callId, body, signal);
-        if (!wasLost(execution) || run >= freshRuns) return reported(context, execution);
+        if (!wasLost(execution) || run >= freshRuns || signal.aborted) return reported(context, execution);
         // The sandbox may have heard of the task's cancel before this worker does.
         await delay(execution.verdict === Verdict.CANCELLED ? ownCancelMs : 0, undefined, { signal });
         context.span.event("retry", {
           text: `The run was lost (${execution.message}); it changed nothing and is run again.`,
         });
       }
+    },
+    async stop(context, signal) {
+      let newest: Execution | undefined;
+      for (let run = 0; run <= freshRuns; run++) {
+        const callId = run === 0 ? context.callId : derivedId(context.callId, run);
+        const execution = await stoppedExecution(client, context, callId, { kill: true, signal });
+        if (execution === undefined) break;
+        newest = execution;
+      }
+      return newest === undefined ? undefined : reported(context, newest);
     },
   };
 }
@@ -135,10 +147,7 @@ async function runToEnd(
       }
       throw new DroverError("UNAVAILABLE", "The sandbox ended the stream before the run was over.");
     } catch (caught) {
-      if (signal.aborted) {
-        await untilStopped(client, context, callId);
-        throw DroverError.from(signal.reason);
-      }
+      if (signal.aborted) return await provenEnd(client, context, callId, signal.reason);
       const error = DroverError.from(caught);
       const waitMs = Math.min(longestWaitMs, Math.max(firstWaitMs, waitedMs));
       const passes = error.code === "UNAVAILABLE" && error.reason !== "DOCKER_UNAVAILABLE";
@@ -168,20 +177,12 @@ function unavailable(error: DroverError, accepted: boolean): DroverError {
   });
 }
 
-/** Waits until the run is proven to be over, or for a bounded time. */
-async function untilStopped(client: Client<typeof ExecService>, context: ToolContext, callId: string): Promise<void> {
+/** How a run ended that was told to end with its call; throws `why` where it never began or nothing is known in time. */
+async function provenEnd(client: Client<typeof ExecService>, context: ToolContext, callId: string, why: unknown) {
   const signal = AbortSignal.timeout(stopProofMs);
-  while (!signal.aborted) {
-    try {
-      const options = actingFor(context, scopes, signal);
-      const { execution } = await client.getExecution({ key: { case: "callId", value: callId } }, options);
-      if (execution === undefined || execution.state === ExecutionState.ENDED) return;
-      await delay(100, undefined, { signal });
-    } catch {
-      // Never started, or the service is away: there is nothing more to learn.
-      return;
-    }
-  }
+  const ended = await stoppedExecution(client, context, callId, { kill: false, signal }).catch(() => undefined);
+  if (ended === undefined) throw DroverError.from(why);
+  return ended;
 }
 
 /** The id of the n-th run of a call: a UUID (version 8, RFC 9562) that anybody computes alike. */

@@ -2,7 +2,7 @@ import { createClient, type Transport } from "@connectrpc/connect";
 import { headOf } from "@drover/kernel";
 import { type Passage, RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
 import { attr } from "@drover/tracing";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { actingFor } from "../acting-for.ts";
 
 const queryCharacters = 2_000;
@@ -27,6 +27,7 @@ export function searchDocumentsTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "safe",
     async execute(args, context, signal) {
       const query = headOf(String(args.query), queryCharacters);
       const limit = typeof args.limit === "number" ? args.limit : 5;

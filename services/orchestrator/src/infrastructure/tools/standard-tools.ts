@@ -1,5 +1,5 @@
 import type { Transport } from "@connectrpc/connect";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { bashTool } from "./bash.ts";
 import { bashOutputTool } from "./bash-output.ts";
 import type { CodeLanguages } from "./code-languages.ts";

@@ -1,6 +1,6 @@
 import type { ToolSpec } from "@drover/model";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
-import type { Tool, ToolBox } from "../../application/ports.ts";
+import type { Tool, ToolBox } from "../../application/tool-ports.ts";
 import { toolFailure } from "../../domain/tool-result.ts";
 
 /** Faults of arguments that are told at once. */
@@ -23,6 +23,7 @@ export function createToolBox(tools: readonly Tool[]): ToolBox {
     get specs() {
       return tools.map((tool) => tool.spec);
     },
+    polling: new Set(tools.filter((tool) => tool.polling === true).map((tool) => tool.spec.name)),
     resolve(name, argumentsJson) {
       const tool = known.get(name);
       if (tool === undefined) {

@@ -1,7 +1,7 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { hasRedactionMark } from "@drover/redaction";
-import type { Tool } from "../../application/ports.ts";
+import type { Tool } from "../../application/tool-ports.ts";
 import { toolFailure } from "../../domain/tool-result.ts";
 import { actingFor } from "../acting-for.ts";
 import { shownPath, workspacePath } from "./workspace-path.ts";
@@ -27,6 +27,7 @@ export function writeFileTool(transport: Transport): Tool {
       },
     },
     timeoutMs: 30_000,
+    replay: "idempotent",
     async execute(args, context, signal) {
       const target = workspacePath(String(args.path));
       if ("refused" in target) return target.refused;

@@ -1,0 +1,51 @@
+import { execFile } from "node:child_process";
+import { resolve } from "node:path";
+import { promisify } from "node:util";
+import { TaskState } from "@drover/proto/event/v1/task_event";
+import { AgentService, PolicyEffect } from "@drover/proto/orchestrator/v1/agent_service";
+import { type Approval, ApprovalService } from "@drover/proto/orchestrator/v1/approval_service";
+import { callsScript } from "@drover/testkit/scripted-model";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connectClient, submit, untilEnded } from "./src/clients.ts";
+import { readSse } from "./src/sse.ts";
+import { type Profile, type SuiteUnderTest, startSuite } from "./src/suite-under-test.ts";
+
+const profiles: readonly Profile[] = ["embedded", "distributed"];
+const program = resolve(import.meta.dirname, "../cli/src/main.ts");
+const run = promisify(execFile);
+
+describe.each(profiles)("approvals on the %s profile", (profile) => {
+  let suite: SuiteUnderTest;
+  beforeAll(async () => {
+    suite = await startSuite(profile);
+  });
+  afterAll(async () => await suite?.[Symbol.asyncDispose]());
+
+  test("a command that a policy asks about waits, is seen by a watcher, and runs when it is approved by the command line", async () => {
+    suite.model.use(callsScript([{ name: "bash", arguments: { command: "echo approved-indeed" } }]));
+    const policy = { name: "ask-first", tool: "bash", effect: PolicyEffect.ASK, reason: "commands are looked at" };
+    await connectClient(AgentService, suite.url, suite.apiKey).putPolicy({ policy });
+    const watching = firstOf(suite);
+    const task = await submit(suite.url, suite.apiKey, "Say so.");
+    const approval = await watching;
+    expect(approval).toMatchObject({ taskId: task.id, rule: "ask-first", reason: "commands are looked at" });
+    const environment = { PATH: process.env.PATH ?? "", DROVER_API_KEY: suite.apiKey, DROVER_URL: suite.url };
+    const words = [program, "approvals", "approve", approval.id, "--comment", "go on"];
+    const { stdout } = await run(process.execPath, words, { env: environment });
+    expect(stdout).toContain("approved   bash · policy ask-first");
+    const ended = await untilEnded(suite.url, suite.apiKey, task.id);
+    expect([ended.state, ended.answer]).toEqual([TaskState.SUCCEEDED, expect.stringContaining("approved-indeed")]);
+    const kinds: string[] = [];
+    for await (const { event } of readSse(`${suite.url}/v1/tasks/${task.id}/events`, suite.apiKey)) {
+      if (event !== undefined) kinds.push(event);
+    }
+    expect(kinds.filter((kind) => kind.startsWith("approval."))).toEqual(["approval.required", "approval.decided"]);
+  });
+});
+
+async function firstOf({ url, apiKey }: SuiteUnderTest): Promise<Approval> {
+  for await (const { approval } of connectClient(ApprovalService, url, apiKey).watchApprovals({})) {
+    if (approval !== undefined) return approval;
+  }
+  throw new Error("The watch of approvals ended.");
+}
