@@ -64,6 +64,7 @@ export const attr = {
   actor: "drover.actor",
   reason: "drover.reason",
   mode: "drover.mode",
+  role: "drover.role",
   round: "drover.round",
   maxRounds: "drover.round.max",
   attempt: "drover.attempt",

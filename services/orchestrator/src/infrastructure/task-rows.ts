@@ -38,6 +38,7 @@ export function taskOf(row: TaskRow): Task {
       reasoningTokens: row.reasoning_tokens,
       costNanoUsd: row.cost_nano_usd,
     },
+    memoryUsage: row.memory_usage ?? undefined,
     agent: row.agent,
     agentBody: row.agent_body,
     priority: row.priority,
