@@ -98,6 +98,7 @@ test("a user's tasks go from every service, named by all their ids; those of oth
   for (const call of calls) {
     expect(call).toMatchObject({ by: "officer", subject: "alice", wholeTenant: false, conversationIds: [] });
     expect([...call.taskIds].sort()).toEqual([mine.id, second.id].sort());
+    expect([...call.workspaceIds].sort(), "by the requests that may have made them").toEqual([...call.taskIds].sort());
     expect([...call.traceIds].sort()).toEqual([mine.traceId, second.traceId].sort());
   }
 });

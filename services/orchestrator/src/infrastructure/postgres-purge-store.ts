@@ -115,7 +115,10 @@ async function claimIn(tx: Tx, owner: string, ttlMs: number): Promise<PurgeClaim
   return rows[0];
 }
 
-/** With the targets the workspaces are fixed: tasks get theirs while they run. */
+/**
+ * With the targets the workspaces are fixed: tasks get theirs while they run. One that was made and not recorded is found
+ * by its task, whose id is the request id that made it; nobody else can know it.
+ */
 async function settleIn(tx: Tx, claim: PurgeClaim, settleMs: number): Promise<number> {
   const { tenant, id } = claim;
   const known =
@@ -127,7 +130,7 @@ async function settleIn(tx: Tx, claim: PurgeClaim, settleMs: number): Promise<nu
       AND ${isTarget(claim, sql`k.id`)}`.execute(tx);
   const wait = rows[0]?.wait ?? 0;
   if (wait > 0) return wait;
-  await sql`UPDATE purge_target x SET workspace_id = k.workspace_id FROM task k
+  await sql`UPDATE purge_target x SET workspace_id = coalesce(k.workspace_id, k.id) FROM task k
     WHERE x.tenant_id = ${tenant} AND x.purge_id = ${id} AND k.tenant_id = x.tenant_id AND k.id = x.task_id
       AND NOT EXISTS (SELECT FROM task o WHERE o.tenant_id = k.tenant_id AND o.workspace_id = k.workspace_id
         AND NOT ${isTarget(claim, sql`o.id`)})`.execute(tx);
