@@ -124,6 +124,9 @@ async function settleIn(tx: Tx, claim: PurgeClaim, settleMs: number): Promise<nu
   const known =
     await sql`SELECT FROM purge WHERE tenant_id = ${tenant} AND id = ${id} AND settled_at IS NOT NULL`.execute(tx);
   if (known.rows.length > 0) return 0;
+  // Nothing is learnt any more from what goes.
+  await sql`UPDATE after_task a SET state = 'WITHDRAWN', epoch = a.epoch + 1
+    WHERE a.tenant_id = ${tenant} AND a.state = 'DUE' AND ${isTarget(claim, sql`a.task_id`)}`.execute(tx);
   const { rows } = await sql<{ wait: number | null }>`
     SELECT ceil(${settleMs}::int - extract(epoch FROM now() - max(k.ended_at)) * 1000)::int AS wait FROM task k
     WHERE k.tenant_id = ${tenant} AND k.ended_at > now() - make_interval(secs => ${settleMs / 1_000})
