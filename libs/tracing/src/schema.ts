@@ -81,6 +81,8 @@ export const attr = {
   redactedKinds: "drover.redacted.kinds",
   errorCode: "drover.error.code",
   waitFor: "drover.wait.for",
+  approvalId: "drover.approval.id",
+  approvalDecision: "drover.approval.decision",
   execLanguage: "drover.exec.language",
   execPhase: "drover.exec.phase",
   execPool: "drover.exec.pool",

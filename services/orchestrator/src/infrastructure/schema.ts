@@ -81,6 +81,7 @@ interface ToolCallTable {
   policy_effect: Read<"allow" | "ask" | "deny">;
   policy_rule: Read<string>;
   allowed_commands: Read<string[]>;
+  approval_id: Read<string | null>;
   state: Read<ToolCallState>;
   shown: Read<string>;
   spill_pointer: Read<string>;

@@ -81,6 +81,7 @@ export function callOf(row: ToolCallRow): ToolCallRecord {
     policyRule: row.policy_rule,
     allowedCommands: row.allowed_commands,
     state: row.state,
+    ...(row.approval_id === null ? {} : { approvalId: row.approval_id }),
     shown: row.shown,
     spillPointer: row.spill_pointer,
     resultCharacters: row.result_characters,
