@@ -12,9 +12,11 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { newId } from "@drover/kernel";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
+import { ExtractionOutcome, FactService } from "@drover/proto/memory/v1/fact_service";
 import { Role } from "@drover/proto/memory/v1/message";
 import { AgentService, PolicyEffect } from "@drover/proto/orchestrator/v1/agent_service";
 import { ApprovalService, ApprovalState, Decision } from "@drover/proto/orchestrator/v1/approval_service";
+import { PrivacyService } from "@drover/proto/orchestrator/v1/privacy_service";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
@@ -32,11 +34,13 @@ const services: readonly (readonly [owner: string, service: DescService])[] = [
   ["orchestrator", TaskService],
   ["orchestrator", ApprovalService],
   ["orchestrator", AgentService],
+  ["orchestrator", PrivacyService],
   ["sandbox", ExecService],
   ["sandbox", WorkspaceService],
   ["rag", DocumentService],
   ["rag", RetrievalService],
   ["memory", ConversationService],
+  ["memory", FactService],
   ["trace", TraceService],
 ];
 
@@ -68,11 +72,14 @@ const otherwise: Readonly<Record<string, (answer: readonly Record<string, unknow
   ListTraces: ([answer]) => expect(answer?.traces).toEqual([]),
   DeleteTask: () => {},
   DeleteWorkspace: () => {},
+  // Of what B has under this id; the last test finds what A has.
+  Purge: ([answer]) => expect(answer?.receipt).toBeDefined(),
   EndSession: () => {},
   WatchTrace: (answers) => expect(answers.flatMap((answer) => answer.spans)).toEqual([]),
   AppendMessages: ([answer]) => expect(answer?.messages).toHaveLength(1),
   BuildContext: ([answer]) => expect(inspect(answer, { depth: null })).not.toContain(wordsOfA),
   // An earlier case made a conversation of B's own under this id.
+  ExtractFacts: ([answer]) => expect(answer?.outcome).toBe(ExtractionOutcome.NOTHING),
   ListMessages: ([answer]) => expect(inspect(answer, { depth: null })).not.toContain(wordsOfA),
   // The workspace is looked at when a tool needs it; see the test below.
   SubmitTask: ([answer]) => expect(answer?.task).toBeDefined(),
@@ -186,7 +193,12 @@ describe("ids of another tenant", () => {
     expect((await approvals.listApprovals({})).approvals).toMatchObject([{ state: ApprovalState.PENDING }]);
     const memory = connectClient(ConversationService, suite.url, suite.apiKey);
     const { messages } = await memory.listMessages({ conversationId: ids.conversation_id ?? "" });
-    expect(JSON.stringify(messages.map((message) => message.text))).not.toContain("planted");
+    const words = JSON.stringify(messages.map((message) => message.text));
+    expect(words).toContain(wordsOfA);
+    expect(words).not.toContain("planted");
+    const { facts } = await connectClient(FactService, suite.url, suite.apiKey).listFacts({});
+    expect(facts.map(({ text }) => text)).toContain(wordsOfA);
+    expect(await callAsB(suite, "memory", FactService.method.listFacts, {})).toMatchObject([{ facts: [] }]);
   });
 });
 
@@ -203,7 +215,7 @@ function requestWith(method: DescMethod, ids: Ids): Record<string, unknown> {
   for (const field of method.input.fields) {
     if (!idFields(method).includes(field.name) || field.localName in request) continue;
     if (field.oneof === undefined) request[field.localName] = ids[field.name];
-    else request[field.oneof.localName] = { case: "callId", value: ids.call_id };
+    else request[field.oneof.localName] = { case: field.localName, value: ids[field.name] };
   }
   return request;
 }
@@ -219,7 +231,7 @@ async function callAsB(
   const addresses = suite.addresses[owner] ?? "";
   await using transport = createRpcTransport({ addresses, audience: owner, minter });
   const scopes =
-    "tasks:read tasks:write agents:read agents:write policies:read policies:write approvals:read approvals:decide exec:run exec:read memory:read memory:write documents:read documents:write traces:read";
+    "tasks:read tasks:write agents:read agents:write policies:read policies:write approvals:read approvals:decide exec:run exec:read memory:read memory:write documents:read documents:write traces:read privacy:read privacy:write";
   const values = actingAs({ tenant: "tenant-b", subject: "mallory", scopes: scopes.split(" ") });
   const input = create(method.input, request);
   const answers: Record<string, unknown>[] = [];
@@ -258,6 +270,19 @@ async function approvalOfA({ url, apiKey }: SuiteUnderTest): Promise<string> {
   const query = { states: [ApprovalState.PENDING] };
   const list = async () => (await connectClient(ApprovalService, url, apiKey).listApprovals(query)).approvals[0]?.id;
   return (await vi.waitUntil(list, { timeout: 20_000, interval: 100 })) ?? "";
+}
+
+/** A fact that a task of A has left. */
+async function factOfA({ url, apiKey }: SuiteUnderTest): Promise<string> {
+  await submit(url, apiKey, `Remember that ${wordsOfA}`);
+  const list = async () => (await connectClient(FactService, url, apiKey).listFacts({})).facts[0]?.id;
+  return (await vi.waitUntil(list, { timeout: 20_000, interval: 100 })) ?? "";
+}
+
+/** A removal of a conversation that nobody has. */
+async function purgeOfA({ url, apiKey }: SuiteUnderTest): Promise<string> {
+  const subject = { case: "conversationId", value: newId() } as const;
+  return (await connectClient(PrivacyService, url, apiKey).purge({ subject })).receipt?.id ?? "";
 }
 
 /** One object of each kind, made by tenant A through the gateway. */
@@ -303,6 +328,8 @@ async function objectsOfA(suite: SuiteUnderTest): Promise<Ids> {
     call_id: callId,
     execution_id: executionId,
     document_id: result.case === "document" ? result.value.id : "",
+    fact_id: await factOfA(suite),
+    purge_id: await purgeOfA(suite),
     approval_id: await approvalOfA(suite),
     pointer: messages.find((message) => message.spillPointer !== "")?.spillPointer ?? "",
   };

@@ -1,7 +1,9 @@
 import { TaskState } from "@drover/proto/event/v1/task_event";
+import { AgentService, PolicyEffect } from "@drover/proto/orchestrator/v1/agent_service";
+import { ApprovalService, Decision } from "@drover/proto/orchestrator/v1/approval_service";
 import { callsScript } from "@drover/testkit/scripted-model";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { submit, untilEnded } from "./src/clients.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { connectClient, submit, untilEnded } from "./src/clients.ts";
 import { readSse, type SseEvent } from "./src/sse.ts";
 import { type Profile, type SuiteUnderTest, startSuite } from "./src/suite-under-test.ts";
 
@@ -62,5 +64,47 @@ describe.each(profiles)("server-sent events on the %s profile", (profile) => {
     }
     expect(text).toBe("one two three four five six");
     expect(whole).toContain("one two three four five six");
+  });
+});
+
+describe("a cursor that is older than what is kept", () => {
+  test("gets a reset with the task as it is, and then every event that follows it", async () => {
+    await using suite = await startSuite("distributed", {
+      script: callsScript([{ name: "glob", arguments: { pattern: "**/*" } }]),
+      environment: { DROVER_RETENTION_DAYS: "1", DROVER_CLEANUP_MS: "200" },
+    });
+    const policy = { name: "wait", tool: "glob", effect: PolicyEffect.ASK };
+    await connectClient(AgentService, suite.url, suite.apiKey).putPolicy({ policy });
+    const task = await submit(suite.url, suite.apiKey, "List the files.");
+    const approvals = connectClient(ApprovalService, suite.url, suite.apiKey);
+    const waiting = async () => (await approvals.listApprovals({ taskId: task.id })).approvals[0];
+    const approval = await vi.waitUntil(waiting, { timeout: 30_000, interval: 100 });
+    await suite.database?.execute(`UPDATE orchestrator.event SET at = at - interval '2 days';
+      UPDATE orchestrator.task SET created_at = created_at - interval '2 days'`);
+    const url = `${suite.url}/v1/tasks/${task.id}/events`;
+    const first = async () => {
+      for await (const event of readSse(url, suite.apiKey, { lastEventId: "1" })) return event;
+    };
+    await expect.poll(async () => (await first())?.event, { timeout: 30_000 }).toBe("task.reset");
+    await approvals.decideApproval({
+      ...{ approvalId: approval?.id ?? "", argumentsHash: approval?.argumentsHash ?? "" },
+      decision: Decision.APPROVE,
+    });
+    const events: SseEvent[] = [];
+    for await (const event of readSse(url, suite.apiKey, { lastEventId: "1" })) {
+      if (event.id !== undefined) events.push(event);
+    }
+    expect(events[0]).toMatchObject({
+      event: "task.reset",
+      data: { task: { id: task.id, prompt: "List the files." } },
+    });
+    const ids = events.map(({ id }) => Number(id));
+    expect(ids[0]).toBeGreaterThan(1);
+    expect(ids).toEqual(ids.map((_, index) => Number(ids[0]) + index));
+    expect(events.at(-1)?.event).toBe("task.completed");
+    // Who knows the newest event that was kept then is told of no reset.
+    for await (const event of readSse(url, suite.apiKey, { lastEventId: String(ids[0]) })) {
+      if (event.id !== undefined) expect(event).toEqual(events[Number(event.id) - Number(ids[0])]);
+    }
   });
 });

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createClient } from "@connectrpc/connect";
 import { type OrchestratorProcess, startOrchestratorProcess } from "@drover/orchestrator/test/orchestrator-process";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
@@ -17,18 +20,27 @@ const as = { contextValues: actingAs({ tenant: "crash", subject: "bench", scopes
 export async function startFleet({ keys, environment, tasksAtOnce }: FleetOptions) {
   const minter = createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
   const replicas: (OrchestratorProcess | undefined)[] = [undefined, undefined];
+  const compiled = await mkdtemp(join(tmpdir(), "drover-compiled-"));
   let submitted = 0;
   let ended = 0;
   let settling = false;
 
   const nameOf = (which: number) => `replica-${which}`;
-  async function start(which: number): Promise<void> {
-    replicas[which] = await startOrchestratorProcess({
-      ...{ DROVER_LISTEN: "127.0.0.1:0", DROVER_ADMIN_LISTEN: "127.0.0.1:0", DROVER_REPLICA: nameOf(which) },
+  function launch(which: number): Promise<OrchestratorProcess> {
+    return startOrchestratorProcess({
+      ...{
+        NODE_COMPILE_CACHE: compiled,
+        DROVER_LISTEN: "127.0.0.1:0",
+        DROVER_ADMIN_LISTEN: "127.0.0.1:0",
+        DROVER_REPLICA: nameOf(which),
+      },
       DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
       DROVER_IDENTITY_PRIVATE_KEY: keys.privateKey,
       ...environment,
     });
+  }
+  async function start(which: number): Promise<void> {
+    replicas[which] = await launch(which);
   }
 
   /** Does something at a replica that lives, for as long as it takes. */
@@ -68,6 +80,10 @@ export async function startFleet({ keys, environment, tasksAtOnce }: FleetOption
     }
   }
 
+  // One that stops in peace leaves the compiled modules to all that come after it.
+  const first = await launch(0);
+  first.kill("SIGTERM");
+  await first.exited;
   await Promise.all([start(0), start(1)]);
   const clients = Array.from({ length: tasksAtOnce }, keepGoing);
   return {
@@ -93,6 +109,7 @@ export async function startFleet({ keys, environment, tasksAtOnce }: FleetOption
     async [Symbol.asyncDispose]() {
       settling = true;
       await Promise.all(replicas.map((replica) => replica?.[Symbol.asyncDispose]()));
+      await rm(compiled, { recursive: true, force: true });
     },
   };
 }

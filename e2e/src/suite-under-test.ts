@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { type ProcessSuite, startProcessSuite } from "@drover/suite";
-import { freshDatabase } from "@drover/testkit";
+import { type FreshDatabase, freshDatabase } from "@drover/testkit";
 import { type Script, type ScriptedModel, startScriptedModel } from "@drover/testkit/scripted-model";
 import { inject } from "vitest";
 
@@ -25,6 +25,8 @@ export interface SuiteUnderTest extends AsyncDisposable {
   readonly addresses: Readonly<Record<string, string>>;
   /** The six processes; only in the distributed profile. */
   readonly processes?: ProcessSuite;
+  /** What the six processes share; only in the distributed profile. */
+  readonly database?: FreshDatabase;
   /** Kills the whole suite with SIGKILL and starts it again on the same data; only in the embedded profile. */
   killAndRestart?(): Promise<void>;
 }
@@ -66,6 +68,7 @@ export async function startSuite(profile: Profile, options: SuiteOptions = {}): 
       apiKey: readFileSync(processes.keyFile, "utf8").trim(),
       addresses: processes.addresses,
       processes,
+      database,
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
   }

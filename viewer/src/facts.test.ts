@@ -48,6 +48,14 @@ describe("traceFacts", () => {
     });
   });
 
+  it("counts no work after the task's own end, where long-term memory is seen to", () => {
+    const over = [
+      span({ id: "task", kind: "task", endMs: 60 }),
+      span({ id: "m", kind: "memory", startMs: 70, endMs: 90 }),
+    ];
+    expect(traceFacts(over, running, { fromMs: 0, toMs: 90 })).toMatchObject({ workMs: 60, waitingMs: 0 });
+  });
+
   it("offers no cancel for what has ended, nor for what is no task", () => {
     const scale = { fromMs: 0, toMs: 1 };
     const ended = create(TraceSummarySchema, { running: false, rootKind: "task", taskId: "t1", taskState: "FAILED" });
@@ -152,5 +160,23 @@ describe("spanFacts", () => {
   it("survives attributes that are no numbers", () => {
     const odd = span({ id: "o", kind: "model", attributes: { [attr.inputTokens]: "many", [attr.costNanoUsd]: "1.5" } });
     expect(factsOf(odd)).toMatchObject({ Tokens: "0 in · 0 out" });
+  });
+});
+
+describe("a wait for an approval", () => {
+  it("says what became of it, by whom, and why", () => {
+    const attributes = {
+      ...{ [attr.waitFor]: "approval", [attr.approvalId]: "a1", [attr.approvalDecision]: "denied" },
+      ...{ [attr.actor]: "bob", [attr.reason]: "not today" },
+    };
+    const facts = spanFacts(span({ id: "w", kind: "wait", attributes }), 0, 0).map(({ label, value }) => [
+      label,
+      value,
+    ]);
+    expect(facts.slice(0, 3)).toEqual([
+      ["Waiting for", "approval"],
+      ["Decision", "denied by bob: not today"],
+      ["Approval", "a1"],
+    ]);
   });
 });

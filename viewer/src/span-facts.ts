@@ -63,6 +63,8 @@ export function spanFacts(span: SpanView, traceStartMs: number, nowMs: number): 
     contextFact(read),
     redactedFact(read),
     plain("Waiting for", read(attr.waitFor)),
+    plain("Decision", decisionText(read)),
+    plain("Approval", read(attr.approvalId)),
     plain("Exit", exitText(read)),
     plain("Memory", sizeText(read(attr.execPeakBytes))),
     plain("Model", read(attr.responseModel) ?? read(attr.requestModel)),
@@ -83,6 +85,14 @@ export function spanFacts(span: SpanView, traceStartMs: number, nowMs: number): 
       : undefined,
   ];
   return facts.filter((fact) => fact !== undefined);
+}
+
+/** How a decision ended a wait: by whom, and what they said. */
+function decisionText(read: Read): string | undefined {
+  const decision = read(attr.approvalDecision);
+  if (decision === undefined) return undefined;
+  const [actor, comment] = [read(attr.actor), read(attr.reason)];
+  return `${decision}${actor === undefined ? "" : ` by ${actor}`}${comment === undefined ? "" : `: ${comment}`}`;
 }
 
 /** What an event says: its text, or for one without any what its attributes say. */

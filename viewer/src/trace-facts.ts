@@ -51,7 +51,7 @@ export function traceFacts(
     maxRounds,
     mode,
     waitingMs,
-    workMs: spans.length === 0 ? 0 : scale.toMs - scale.fromMs - waitingMs,
+    workMs: spans.length === 0 ? 0 : endOf(spans, scale) - scale.fromMs - waitingMs,
     cancellableTask: running && summary?.rootKind === "task" ? summary.taskId : "",
   };
 }
@@ -82,6 +82,12 @@ function newestTaskState(spans: readonly SpanView[]): string {
     }
   }
   return state;
+}
+
+/** The end of the task, after which only its long-term memory is seen to; where there is none, of everything. */
+function endOf(spans: readonly SpanView[], scale: TimeScale): number {
+  const task = spans.find(({ kind, parentId }) => kind === "task" && parentId === "");
+  return Math.min(task?.endMs ?? scale.toMs, scale.toMs);
 }
 
 function waitingTime(spans: readonly SpanView[], scale: TimeScale): number {

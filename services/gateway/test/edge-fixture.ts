@@ -2,12 +2,14 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { ApprovalService } from "@drover/proto/orchestrator/v1/approval_service";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
 import { createIdentityVerifier, generateIdentityKeys, type RpcServer, startRpcServer } from "@drover/rpc";
 import { createLogger, createMetrics, type Environment, type RunningService } from "@drover/runtime";
 import { freshDatabase } from "@drover/testkit";
 import { startGateway } from "../src/wiring.ts";
+import { fakeApprovals } from "./fake-approvals.ts";
 import { fakeTasks, type Seen } from "./fake-tasks.ts";
 
 const keys = await generateIdentityKeys();
@@ -41,7 +43,7 @@ export async function startEdge(environment: Environment = {}): Promise<EdgeFixt
   const database = started.use(await freshDatabase({ service: "gateway", directory }));
   const seen: Seen = { aborted: [] };
   let orchestrator = await serve("orchestrator", "127.0.0.1:0", (router) =>
-    router.service(TaskService, fakeTasks(seen)),
+    router.service(TaskService, fakeTasks(seen)).service(ApprovalService, fakeApprovals(seen)),
   );
   const orchestratorAddress = orchestrator.address;
   started.defer(() => orchestrator[Symbol.asyncDispose]());
@@ -87,7 +89,7 @@ export async function startEdge(environment: Environment = {}): Promise<EdgeFixt
     },
     async startOrchestrator() {
       orchestrator = await serve("orchestrator", orchestratorAddress, (router) =>
-        router.service(TaskService, fakeTasks(seen)),
+        router.service(TaskService, fakeTasks(seen)).service(ApprovalService, fakeApprovals(seen)),
       );
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),

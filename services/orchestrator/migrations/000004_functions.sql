@@ -524,19 +524,14 @@ BEGIN
   t.max_cost_nano_usd := coalesce(nullif((p_budgets->>'costNanoUsd')::bigint, 0), t.max_cost_nano_usd);
   t.max_tool_calls := coalesce(nullif((p_budgets->>'toolCalls')::int, 0), t.max_tool_calls);
   t.max_output_tokens := coalesce(nullif((p_budgets->>'outputTokens')::int, 0), t.max_output_tokens);
-  -- A turn that led nowhere, or an answer that did not pass, is not the last word: the model is told to go on.
+  -- A turn that led nowhere is not the last word: the model is told to go on. After an answer that did not pass, the
+  -- findings of its check tell it what to do.
   SELECT * INTO v_newest FROM step s WHERE s.tenant_id = p_tenant AND s.task_id = p_task ORDER BY s.seq DESC LIMIT 1;
   IF v_newest.kind = 'turn' AND v_newest.body->>'decision' <> 'final' AND NOT EXISTS (SELECT FROM tool_call c
       WHERE c.tenant_id = p_tenant AND c.task_id = p_task AND c.step_seq = v_newest.seq) THEN
     INSERT INTO step (tenant_id, task_id, seq, round, kind, body, epoch)
       VALUES (p_tenant, p_task, v_newest.seq + 1, t.round, 'nudge', jsonb_build_object('text',
         'The task was resumed after your last turn had led nowhere. Go on with it.'), t.lease_epoch);
-  ELSIF v_newest.kind = 'verification' AND NOT (v_newest.body->'report'->>'passed')::boolean THEN
-    INSERT INTO step (tenant_id, task_id, seq, round, kind, body, epoch)
-      VALUES (p_tenant, p_task, v_newest.seq + 1, t.round, 'nudge', jsonb_build_object('text',
-        'The task was resumed after your answer had not passed its check. Answer again. '
-        || (SELECT coalesce(string_agg(f->>'text', ' '), '') FROM jsonb_array_elements(v_newest.body->'report'->'findings') f)),
-        t.lease_epoch);
   END IF;
   t := enter_state(t, 'RUNNING', p_actor, 'resumed', 'resume_requested');
   -- An answer that is there is not asked for again: its check goes on.

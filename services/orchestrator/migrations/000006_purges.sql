@@ -48,7 +48,7 @@ CREATE TABLE purge_target (
   purge_id uuid NOT NULL,
   task_id uuid NOT NULL,
   trace_id text NOT NULL,
-  -- Where no task of somebody else names it.
+  -- Where no task of somebody else names it; the task's own id where it is not known whether there is one.
   workspace_id uuid,
   PRIMARY KEY (tenant_id, purge_id, task_id),
   FOREIGN KEY (tenant_id, purge_id) REFERENCES purge (tenant_id, id) ON DELETE CASCADE

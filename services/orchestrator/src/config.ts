@@ -36,6 +36,11 @@ export function readConfig(environment: Environment) {
     DROVER_PURGE_POLL_MS: env.milliseconds({ min: 50, max: 600_000, default: 5_000 }),
     DROVER_PURGE_SETTLE_MS: env.milliseconds({ min: 0, max: 3_600_000, default: 15_000 }),
     DROVER_PURGE_RECEIPT_DAYS: env.integer({ min: 1, max: 36_500, default: 400 }),
+    DROVER_AFTER_TASK_PARALLEL: env.integer({ min: 1, max: 64, default: 2 }),
+    DROVER_AFTER_TASK_POLL_MS: env.milliseconds({ min: 50, max: 600_000, default: 2_000 }),
+    DROVER_AFTER_TASK_TIMEOUT_MS: env.milliseconds({ min: 1_000, max: 3_600_000, default: 300_000 }),
+    DROVER_AFTER_TASK_ATTEMPTS: env.integer({ min: 1, max: 100, default: 8 }),
+    DROVER_AFTER_TASK_BACKOFF_MS: env.milliseconds({ min: 50, max: 600_000, default: 5_000 }),
     DROVER_MAX_WALL_MS: env.milliseconds({ min: 1_000, max: 604_800_000, default: 3_600_000 }),
     DROVER_MAX_TOKENS: env.integer({ min: 0, max: 1_000_000_000, default: 0 }),
     DROVER_MAX_COST_NANO_USD: env.integer({ min: 0, default: 0 }),
@@ -62,6 +67,17 @@ export function houseTimesOf(config: Config) {
     buryMs: config.DROVER_LEASE_TTL_MS,
     retentionDays: config.DROVER_RETENTION_DAYS,
     cleanupMs: config.DROVER_CLEANUP_MS,
+  };
+}
+
+/** How what is due after tasks' ends is worked on. */
+export function afterTaskTimesOf(config: Config) {
+  return {
+    parallel: config.DROVER_AFTER_TASK_PARALLEL,
+    pollMs: config.DROVER_AFTER_TASK_POLL_MS,
+    timeoutMs: config.DROVER_AFTER_TASK_TIMEOUT_MS,
+    attempts: config.DROVER_AFTER_TASK_ATTEMPTS,
+    backoffMs: config.DROVER_AFTER_TASK_BACKOFF_MS,
   };
 }
 

@@ -2,6 +2,7 @@ import { systemClock } from "@drover/kernel";
 import type { Database } from "@drover/postgres";
 import { ApprovalService } from "@drover/proto/orchestrator/v1/approval_service";
 import type { RpcRouter } from "@drover/rpc";
+import type { Tracer } from "@drover/tracing";
 import { createApprovalService } from "./api/approval-service.ts";
 import { policyRpcs } from "./api/policy-rpcs.ts";
 import { expireApprovals } from "./application/expire-approvals.ts";
@@ -21,17 +22,18 @@ export function composeDecisions(parts: {
   readonly database: Database<OrchestratorSchema>;
   readonly signals: TaskSignals;
   readonly tools: ToolBox;
+  readonly tracer: Tracer;
   readonly onFault: (fault: unknown, what: string) => void;
   readonly heartbeatMs: number;
   readonly pollMs: number;
   readonly expiryMs: number;
 }) {
-  const { database, signals, tools, onFault, heartbeatMs, pollMs, expiryMs } = parts;
+  const { database, signals, tools, tracer, onFault, heartbeatMs, pollMs, expiryMs } = parts;
   const patterns = createLinearPatterns();
   const policies = createPostgresPolicyStore(database);
   const approvals = createPostgresApprovalStore(database);
   const book = new PolicyBook(policies, patterns);
-  const shared = { approvals, signals, clock: systemClock, onFault };
+  const shared = { approvals, signals, tracer, clock: systemClock, onFault };
   const hubs = new ApprovalHubs({ ...shared, heartbeatMs, pollMs });
   return {
     book,
@@ -39,7 +41,7 @@ export function composeDecisions(parts: {
     /** Those of AgentService that are about policies. */
     policyRpcs: policyRpcs({ policies, patterns, book, tools }),
     serve: (router: RpcRouter) =>
-      router.service(ApprovalService, createApprovalService({ approvals, book, tools, signals, hubs })),
+      router.service(ApprovalService, createApprovalService({ approvals, book, tools, signals, tracer, hubs })),
     /** Starts what runs by itself; disposing ends it and the watches of approvals. */
     start(): AsyncDisposable {
       const sweeper = expireApprovals({ ...shared, everyMs: expiryMs });

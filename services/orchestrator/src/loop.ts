@@ -62,7 +62,7 @@ export function composeLoop(
   const languages = started.use(new CodeLanguages(peers.sandbox, config.DROVER_CODE_LANGUAGES));
   const standard = { ...peers, languages, patienceMs: config.DROVER_TOOL_PATIENCE_MS };
   const tools = outside.tools ?? createToolBox(standardTools(standard));
-  const decisions = composeDecisions({ database, signals, tools, onFault, ...decisionTimesOf(config) });
+  const decisions = composeDecisions({ database, signals, tools, tracer, onFault, ...decisionTimesOf(config) });
   const run: RunParts = {
     ...{ tools, policies: decisions.book, store, signals, tracer, model, onFault, clock: systemClock },
     memory: createRpcMemory(peers.memory, contextLimitsOf(config)),

@@ -1,4 +1,9 @@
 import { serveUntilSignal } from "@drover/runtime";
-import { startOrchestrator } from "./wiring.ts";
+import { letGo } from "./let-go.ts";
 
-await serveUntilSignal("orchestrator", startOrchestrator);
+await serveUntilSignal("orchestrator", async (environment) => {
+  await letGo(environment);
+  // Loaded now and not above: it takes longer than everything else of a start.
+  const { startOrchestrator } = await import("./wiring.ts");
+  return await startOrchestrator(environment);
+});

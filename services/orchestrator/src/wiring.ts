@@ -16,6 +16,7 @@ import { TaskHubs } from "./application/task-hub.ts";
 import { startWorker } from "./application/worker.ts";
 import { houseTimesOf, purgeTimesOf, readConfig, submissionDefaultsOf, workerOptionsOf } from "./config.ts";
 import { createBusSignals } from "./infrastructure/bus-signals.ts";
+import { afterTaskJobs } from "./infrastructure/postgres-after-tasks.ts";
 import { createPostgresAgentStore } from "./infrastructure/postgres-agent-store.ts";
 import { approvalJobs } from "./infrastructure/postgres-approval-store.ts";
 import { purgeJobs } from "./infrastructure/postgres-purge-store.ts";
@@ -24,10 +25,11 @@ import { createPostgresTaskStore, systemJobs } from "./infrastructure/postgres-t
 import type { OrchestratorSchema } from "./infrastructure/schema.ts";
 
 import { composeLoop, type RecordParts, type SharedParts } from "./loop.ts";
+import { keepMemory } from "./memory-keeping.ts";
 import { composePrivacy } from "./privacy.ts";
 
 const service = "orchestrator";
-const jobs = [...systemJobs, ...approvalJobs, ...purgeJobs];
+const jobs = [...systemJobs, ...approvalJobs, ...purgeJobs, ...afterTaskJobs];
 
 export type { RecordParts, SharedParts };
 
@@ -75,6 +77,7 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   started.use(hubs);
   started.use(decisions.start());
   started.use(privacy.start());
+  if (outside.memory === undefined) started.use(keepMemory({ ...recording, config, peers }));
   const options = workerOptionsOf(config, replica);
   const worker = started.use(
     startWorker({ store, clock: systemClock, onFault, run: (claim, control) => runTask(run, claim, control) }, options),

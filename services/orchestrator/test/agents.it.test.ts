@@ -152,6 +152,16 @@ test("an answer that never passes is kept with its report, and the task FAILED",
     findings: [{ code: "NOT_JSON", blocking: true }],
   });
   expect(done.round).toBe(2);
+  // Resumed, the model is told of the findings as after any check, and not a second time.
+  const last: string[] = [];
+  harness.model.use((messages) => {
+    const answered = messages.findLastIndex(({ role }) => role === "assistant");
+    last.push(...messages.slice(answered + 1).map(({ role, content }) => `${role}: ${content}`));
+    return { text: "{}" };
+  });
+  await replica.client.resumeTask({ taskId: done.id, budgets: { maxRounds: 3 } }, replica.as("acme"));
+  expect(stateName((await ended(replica, "acme", done.id)).state)).toBe("SUCCEEDED");
+  expect(last).toEqual([expect.stringMatching(/^user: .*JSON/s)]);
 });
 
 test("without an agent the rules that always hold are asked", async () => {

@@ -4,6 +4,7 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { DroverError, notFound } from "@drover/kernel";
 import { ErasureService } from "@drover/proto/common/v1/erasure_service";
 import { ConversationService } from "@drover/proto/memory/v1/conversation_service";
+import { FactService } from "@drover/proto/memory/v1/fact_service";
 import type { Message } from "@drover/proto/memory/v1/message";
 import { RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
 import { type Execution, ExecutionSchema, ExecutionState, Verdict } from "@drover/proto/sandbox/v1/exec";
@@ -12,6 +13,7 @@ import { WorkspaceService } from "@drover/proto/sandbox/v1/workspace_service";
 import { callerOf, createIdentityVerifier, type RpcRouter, startRpcServer } from "@drover/rpc";
 import { createLogger, createMetrics } from "@drover/runtime";
 import { FakeErasures } from "./fake-erasures.ts";
+import { FakeFacts } from "./fake-facts.ts";
 
 /** A run as the fake sandbox keeps it. */
 interface Run {
@@ -23,6 +25,7 @@ interface Run {
 /** What the fakes saw and hold; a test reads it, and turns faults on. */
 class PeerState {
   readonly erasures = new FakeErasures();
+  readonly facts = new FakeFacts();
   readonly conversations = new Map<string, Message[]>();
   readonly spills = new Map<string, string>();
   readonly runs = new Map<string, Run>();
@@ -72,9 +75,10 @@ export async function startFakePeers(publicKeys: string) {
     return server.address;
   };
   const { erasures } = state;
-  const memory = await start("memory", (router) =>
-    router.service(ConversationService, fakeMemory(state)).service(ErasureService, erasures.service("memory")),
-  );
+  const memory = await start("memory", (router) => {
+    router.service(ConversationService, fakeMemory(state)).service(FactService, state.facts.service);
+    router.service(ErasureService, erasures.service("memory"));
+  });
   const sandbox = await start("sandbox", (router) => {
     router.service(ExecService, fakeExec(state));
     router.service(WorkspaceService, fakeWorkspaces(state)).service(ErasureService, erasures.service("sandbox"));

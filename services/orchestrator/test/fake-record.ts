@@ -24,7 +24,7 @@ export class FakeRecord {
     ...{ round: 0, maxRounds: 5, version: 1, lastSequence: 1, answer: "", failureReason: "", failureMessage: "" },
     ...{ cancelRequested: false, cancelActor: "", cancelReason: "", attempt: 1, createdAt: new Date(0) },
     ...{ agent: "", agentBody: {}, priority: 0, rerunOf: undefined, resumes: 0, wallMsUsed: 0, toolCallsUsed: 0 },
-    ...{ reworks: 0, verification: undefined, firstSequence: 1, workspaceGiven: false },
+    ...{ reworks: 0, verification: undefined, memoryUsage: undefined, firstSequence: 1, workspaceGiven: false },
     budgets: { wallMs: 0, tokens: 0, costNanoUsd: 0, toolCalls: 0, outputTokens: 0 },
     ...{ startedAt: undefined, endedAt: undefined },
     usage: { inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, reasoningTokens: 0, costNanoUsd: 0 },

@@ -192,8 +192,8 @@ test("a cancel in the middle of a tool stops it, keeps the history whole and is 
 
 test("a cancel in the middle of a model turn closes its stream", async () => {
   harness.model.use(() => ({ text: "word ".repeat(400), chunkDelayMs: 50 }));
-  const task = await submit(replica, "acme", "Talk");
   const before = harness.model.requests.length;
+  const task = await submit(replica, "acme", "Talk");
   await until(() => harness.model.requests.length > before);
   await replica.client.cancelTask({ taskId: task.id }, replica.as("acme"));
   expect(stateName((await ended(replica, "acme", task.id)).state)).toBe("CANCELLED");

@@ -1,10 +1,12 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { newId } from "@drover/kernel";
+import { openDatabase } from "@drover/postgres";
 import { TaskState } from "@drover/proto/event/v1/task_event";
 import { PolicyEffect } from "@drover/proto/orchestrator/v1/agent_service";
 import type { PurgeReceipt, PurgeRequestSchema } from "@drover/proto/orchestrator/v1/privacy_service";
 import { droverErrorFrom } from "@drover/rpc";
-import { callsScript, turnsScript } from "@drover/testkit/scripted-model";
+import { callsScript, failingScript, turnsScript } from "@drover/testkit/scripted-model";
+import { sql } from "kysely";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { ended, type Harness, type Replica, startHarness, submit, until } from "./harness.ts";
 import { startOrchestratorProcess } from "./orchestrator-process.ts";
@@ -98,6 +100,7 @@ test("a user's tasks go from every service, named by all their ids; those of oth
   for (const call of calls) {
     expect(call).toMatchObject({ by: "officer", subject: "alice", wholeTenant: false, conversationIds: [] });
     expect([...call.taskIds].sort()).toEqual([mine.id, second.id].sort());
+    expect([...call.workspaceIds].sort(), "by the requests that may have made them").toEqual([...call.taskIds].sort());
     expect([...call.traceIds].sort()).toEqual([mine.traceId, second.traceId].sort());
   }
 });
@@ -156,6 +159,27 @@ test("a task that has ended is not resumed while its subject's removal waits for
   harness.peers.erasures.down.delete("trace");
   await completed(replica, "t-resume", id);
   expect(await taskIds("t-resume")).toEqual([]);
+});
+
+test("nothing is learnt any more from a task that goes", async () => {
+  harness.model.use(failingScript(400));
+  const task = await submitAs("t-learn", "alice");
+  expect((await ended(replica, "t-learn", task.id)).state).toBe(TaskState.FAILED);
+  await using db = openDatabase<{ after_task: { state: string } }>({ ...harness.database, service: "orchestrator" });
+  const states = () =>
+    db.withTenant("t-learn", async (tx) =>
+      (await tx.selectFrom("after_task").select("state").execute()).map(({ state }) => state),
+    );
+  expect(await states()).toEqual(["DUE"]);
+  // Long after this test, so that nobody takes it up in between.
+  await db.withTenant("t-learn", (tx) => sql`UPDATE after_task SET next_at = now() + interval '1 hour'`.execute(tx));
+  harness.peers.erasures.down.add("trace");
+  const { id } = await asked(replica, "t-learn", { case: "user", value: "alice" });
+  await vi.waitUntil(async () => (await shown(replica, "t-learn", id)).parts[4]?.problem.startsWith("UNAVAILABLE"));
+  expect(await states()).toEqual(["WITHDRAWN"]);
+  harness.peers.erasures.down.delete("trace");
+  await completed(replica, "t-learn", id);
+  expect(await states()).toEqual([]);
 });
 
 test("a whole tenant goes with its rules; the receipt stays, and nobody else's", async () => {

@@ -56,3 +56,20 @@ test("a whole tenant goes, and its neighbour stays", async () => {
   expect([await filesOf("whole", whole), await filesOf("neighbour", neighbour)]).toEqual([0, 1]);
   expect(await contents("whole")).toEqual([]);
 });
+
+test("a workspace is found by the request that made it, even where there are more of them than go in one call", async () => {
+  const tenant = "requests";
+  const requests = Array.from({ length: 55 }, () => newId());
+  const made = await Promise.all(
+    requests.map((requestId) => sandbox.workspaces.createWorkspace({ requestId }, sandbox.as(tenant))),
+  );
+  const other = await workspaceIn(tenant, "x");
+  const request = { workspaceIds: requests, taskIds: requests };
+  expect(await sandbox.erasure.erase(request, sandbox.as(tenant))).toMatchObject({ removed: 50n, more: true });
+  expect(await sandbox.erasure.erase(request, sandbox.as(tenant))).toMatchObject({ removed: 5n, more: false });
+  for (const { workspace } of made) {
+    const read = sandbox.workspaces.listFiles({ workspaceId: workspace?.id ?? "" }, sandbox.as(tenant));
+    await expect(read).rejects.toMatchObject({ code: "NOT_FOUND" });
+  }
+  expect(await filesOf(tenant, other)).toBe(1);
+});

@@ -1,7 +1,7 @@
 import { subjects } from "@drover/bus";
 import { DroverError } from "@drover/kernel";
 import { SpanState } from "@drover/proto/trace/v1/trace";
-import { createTracer } from "@drover/tracing";
+import { attr, createTracer } from "@drover/tracing";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { type Harness, startHarness } from "./harness.ts";
 
@@ -44,6 +44,25 @@ it("leaves a span open as long as its producer vouches for it", async () => {
   expect((await spanOf(span.context.traceId, span.context.spanId))?.state).toBe(SpanState.STARTED);
   span.end();
   await alive[Symbol.asyncDispose]();
+});
+
+it("leaves the wait for an approval and its task open though nobody speaks for them, and closes other spans", async () => {
+  const gone = createTracer({ service: "orchestrator", bus: harness.bus, limits: { heartbeatMs: 60_000 } });
+  const task = gone.start({ tenant, name: "Ask first", kind: "task" });
+  const attributes = { [attr.waitFor]: "approval", [attr.approvalId]: "an-approval" };
+  const wait = gone.start({ tenant, name: "approval of bash", kind: "wait", parent: task.context, attributes });
+  const round = gone.start({ tenant, name: "round 1", kind: "round", parent: task.context });
+  await gone.flush();
+  const { traceId } = task.context;
+  const stateOf = async (span: typeof task) => (await spanOf(traceId, span.context.spanId))?.state;
+  await vi.waitFor(async () => expect(await stateOf(round)).toBe(SpanState.FORCED), 10_000);
+  expect([await stateOf(task), await stateOf(wait)]).toEqual([SpanState.STARTED, SpanState.STARTED]);
+  wait.end({ attributes: { [attr.approvalDecision]: "approved" } });
+  await gone.flush();
+  // From now on somebody has to speak for the task again.
+  await vi.waitFor(async () => expect(await stateOf(task)).toBe(SpanState.FORCED), 10_000);
+  expect(await stateOf(wait)).toBe(SpanState.ENDED);
+  await gone[Symbol.asyncDispose]();
 });
 
 it("goes on after a restart with what was sent meanwhile, and stops at no poisoned message", async () => {

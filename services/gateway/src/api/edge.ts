@@ -4,6 +4,7 @@ import type { Logger, Metrics } from "@drover/runtime";
 import type { Sessions } from "../application/sessions.ts";
 import { ActiveCalls } from "./active-calls.ts";
 import { admittedServices, type Target } from "./admission.ts";
+import { createApprovalEvents } from "./approval-events.ts";
 import type { Credentials } from "./credentials.ts";
 import { createEdgeHealth } from "./edge-health.ts";
 import { type FrontDoor, type FrontDoorLimits, openFrontDoor } from "./front-door.ts";
@@ -45,13 +46,14 @@ export async function openEdge(parts: EdgeParts): Promise<Edge> {
   const onEnd = callObserver(parts.metrics, calls);
   const translate = createTranslator({ ...parts, calls, health });
   const session = createSessionRoutes({ sessions, credentials, secureCookie: parts.secureCookie });
-  const taskEvents = createTaskEvents({ credentials, orchestrator: transports.orchestrator, calls, ...parts.sse });
+  const events = { credentials, orchestrator: transports.orchestrator, calls, ...parts.sse };
+  const [taskEvents, approvalEvents] = [createTaskEvents(events), createApprovalEvents(events)];
   const viewer = createViewerFiles(parts.viewerFiles);
   const onFault = (error: unknown) => logger.error({ err: error }, "a request failed");
   const door = await openFrontDoor(parts.listen, limits, {
     grpc: createGrpcCopy({ credentials, minter, upstreams: parts.upstreams, calls, limits, onEnd }),
     isCopied: (path) => !answeredHere(path),
-    http: createHttpRoutes({ translate, session, taskEvents, viewer, onFault }),
+    http: createHttpRoutes({ translate, session, taskEvents, approvalEvents, viewer, onFault }),
   });
   health.setServing(true);
   let drained: Promise<void> | undefined;

@@ -1,4 +1,5 @@
 import { DroverError } from "@drover/kernel";
+import { approvalEventsPath } from "./approval-events.ts";
 import { type HttpRequest, type HttpResponse, pathOf, sendError } from "./json-answer.ts";
 import { taskOfPath } from "./task-events.ts";
 
@@ -7,6 +8,7 @@ export interface HttpRouteParts {
   readonly translate: (request: HttpRequest, response: HttpResponse) => boolean;
   readonly session: (request: HttpRequest, response: HttpResponse) => Promise<void>;
   readonly taskEvents: (request: HttpRequest, response: HttpResponse, taskId: string) => Promise<void>;
+  readonly approvalEvents: (request: HttpRequest, response: HttpResponse) => Promise<void>;
   readonly viewer: (request: HttpRequest, response: HttpResponse) => Promise<void>;
   /** Hears of errors that are our own fault. */
   readonly onFault: (error: unknown) => void;
@@ -32,6 +34,7 @@ async function route(parts: HttpRouteParts, request: HttpRequest, response: Http
   const path = pathOf(request);
   const task = taskOfPath(path);
   if (task !== undefined) return await parts.taskEvents(request, response, task);
+  if (path === approvalEventsPath) return await parts.approvalEvents(request, response);
   if (path === "/session") return await parts.session(request, response);
   if (request.method === "GET" || request.method === "HEAD") return await parts.viewer(request, response);
   throw new DroverError("NOT_FOUND", `There is no method at ${JSON.stringify(path.slice(0, 100))}.`, {

@@ -103,7 +103,11 @@ class Asking {
   }
 
   async #question(messages: readonly Message[]): Promise<ModelReply> {
-    const start = { name: "extract facts", kind: "model", attributes: { [attr.operation]: "chat" } } as const;
+    const start = {
+      name: "extract facts",
+      kind: "model",
+      attributes: { [attr.operation]: "chat", [attr.role]: "memory" },
+    } as const;
     return await inSpan(this.#parts.tracer, this.#call, start, async (span) => {
       span?.payload("input", JSON.stringify(messages));
       const stream = this.#parts.model.decide(

@@ -55,7 +55,7 @@ function stateOf(value: number, index: number): ApprovalState {
 }
 
 function approvalMessage(approval: Approval): MessageInitShape<typeof ApprovalSchema> {
-  const { editedHash, decidedAt, ...rest } = approval;
+  const { editedHash, decidedAt, traceId: _, ...rest } = approval;
   return {
     ...rest,
     state: ProtoState[approval.state],

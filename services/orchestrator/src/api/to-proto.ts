@@ -29,6 +29,7 @@ export function taskMessage(task: Task): MessageInitShape<typeof TaskSchema> {
     cancelRequested: task.cancelRequested,
     attempt: task.attempt,
     usage: usageMessage(task.usage),
+    ...(task.memoryUsage === undefined ? {} : { memoryUsage: usageMessage(task.memoryUsage) }),
     model: task.model,
     createdBy: task.createdBy,
     rerunOf: task.rerunOf ?? "",

@@ -1,6 +1,8 @@
 import { DroverError, headOf, invalidField, isId, notFound } from "@drover/kernel";
 import { redact } from "@drover/redaction";
+import type { Tracer } from "@drover/tracing";
 import { approvalLog } from "../domain/approval.ts";
+import { endWait } from "./approval-wait.ts";
 import type { Approval, ApprovalStore, NewDecision, Settled } from "./decision-ports.ts";
 import { digest } from "./digest.ts";
 import type { PolicyBook } from "./policy-book.ts";
@@ -17,6 +19,7 @@ export interface DecideParts {
   readonly book: PolicyBook;
   readonly tools: Pick<ToolBox, "resolve">;
   readonly signals: TaskSignals;
+  readonly tracer: Tracer;
 }
 
 /** A decision as it came. */
@@ -51,6 +54,7 @@ export async function decideApproval(
   if (outcome === "decided") announce(parts.signals, settled);
   const approval = await parts.approvals.get(tenant, approvalId);
   if (approval === undefined) throw notFound("approval", approvalId);
+  if (outcome === "decided") tellDecision(parts.tracer, tenant, approval);
   switch (outcome) {
     case "not_found":
       throw notFound("approval", approvalId);
@@ -75,6 +79,13 @@ export async function decideApproval(
     case "self":
       throw approverIsRequester();
   }
+}
+
+/** Ends the wait for a decision in the trace of its task. */
+export function tellDecision(tracer: Tracer, tenant: string, approval: Approval): void {
+  const { id: approvalId, taskId, traceId, callId, tool, state, decidedBy: actor, comment } = approval;
+  const wait = { tenant, taskId, traceId, approvalId, callId, tool };
+  endWait(tracer, wait, { decision: state.toLowerCase(), actor, comment });
 }
 
 /** Tells watchers of the task and of the tenant's approvals, and wakes a worker. */

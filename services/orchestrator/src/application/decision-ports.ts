@@ -58,6 +58,7 @@ export interface Approval {
   readonly sequence: number;
   readonly agent: string;
   readonly conversationId: string;
+  readonly traceId: string;
 }
 
 /** A decision as it is to be recorded. */

@@ -5,6 +5,7 @@ import { approvalLog } from "../domain/approval.ts";
 import type { Step, TaskLog, ToolCallRecord } from "../domain/step.ts";
 import { rootSpanId, sumUsage, type Task, type TaskUsage } from "../domain/task.ts";
 import { isTerminal, type TaskState } from "../domain/task-state.ts";
+import { beginWait, endWait } from "./approval-wait.ts";
 import type { CallResult, CallScope, Claim, CommitOutcome, TaskChange, TaskSignals, TaskStore } from "./ports.ts";
 import type { RunControl } from "./run-control.ts";
 
@@ -92,14 +93,16 @@ export class TaskSession {
     const from = this.task.state;
     this.task = changed(this.task, change, outcome);
     if (change.state !== undefined) tellState(this.root, change.state, from);
-    const waited = this.log.calls.some(({ state }) => state === "AWAITING");
+    const waiting = this.log.calls.filter(({ state }) => state === "AWAITING");
     this.log = extended(this.log, change);
     this.#parts.signals.committed(this.task.tenant, this.task.id, outcome.lastSequence);
-    for (const { tool, rule, reason } of change.approvals ?? []) {
+    for (const { id, callId, tool, rule, reason } of change.approvals ?? []) {
       const asks = rule === "" ? reason : `the policy ${rule}`;
       this.root.event("approval", { text: `${tool} waits for somebody's decision: ${asks}.` });
+      beginWait(this.#parts.tracer, this.#waitOf({ callId, tool }, id), asks);
     }
-    if (change.approvals !== undefined || (waited && isTerminal(this.task.state))) {
+    if (isTerminal(this.task.state)) this.#endWaits(waiting, change.state?.actor || this.task.cancelActor);
+    if (change.approvals !== undefined || (waiting.length > 0 && isTerminal(this.task.state))) {
       // How far the tenant's log of approvals goes is looked up by who watches it.
       this.#parts.signals.committed(this.task.tenant, approvalLog, 0);
     }
@@ -108,6 +111,20 @@ export class TaskSession {
       this.control.cancel();
     }
     return outcome.outcome;
+  }
+
+  /** What was asked for is withdrawn with the task's end. */
+  #endWaits(waiting: readonly ToolCallRecord[], actor: string): void {
+    for (const call of waiting) {
+      if (call.approvalId === undefined) continue;
+      const wait = this.#waitOf(call, call.approvalId);
+      endWait(this.#parts.tracer, wait, { decision: "withdrawn", actor, comment: "" });
+    }
+  }
+
+  #waitOf({ callId, tool }: Pick<ToolCallRecord, "callId" | "tool">, approvalId: string) {
+    const { tenant, id: taskId, traceId } = this.task;
+    return { tenant, taskId, traceId, approvalId, callId, tool };
   }
 
   /** Ends the spans with what is recorded, or leaves them to the next owner. */
@@ -208,17 +225,22 @@ function changed(task: Task, change: TaskChange, written: CommitOutcome & { read
 function extended(log: TaskLog, change: TaskChange): TaskLog {
   const steps: readonly Step[] = [...log.steps, ...(change.steps ?? [])];
   const dispatched = new Set(change.dispatched);
-  const awaiting = new Set(change.awaiting?.map(({ callId }) => callId));
+  const awaiting = new Map(change.awaiting?.map(({ callId, id }) => [callId, id]));
   const results = new Map(change.results?.map((result) => [result.callId, result]));
   const known = log.calls.map((call): ToolCallRecord => {
     const result = results.get(call.callId);
     if (result !== undefined) return { ...call, ...result };
-    if (awaiting.has(call.callId)) return { ...call, state: "AWAITING" };
+    const approvalId = awaiting.get(call.callId);
+    if (approvalId !== undefined) return { ...call, state: "AWAITING", approvalId };
     return dispatched.has(call.callId) ? { ...call, state: "DISPATCHED" } : call;
   });
   const proposed = (change.intents ?? []).map((intent): ToolCallRecord => {
-    const state = intent.approval === undefined ? "PROPOSED" : "AWAITING";
-    return { ...intent, state, shown: "", spillPointer: "", resultCharacters: 0, ...results.get(intent.callId) };
+    const { approval, ...call } = intent;
+    const asked =
+      approval === undefined
+        ? ({ state: "PROPOSED" } as const)
+        : ({ state: "AWAITING", approvalId: approval.id } as const);
+    return { ...call, ...asked, shown: "", spillPointer: "", resultCharacters: 0, ...results.get(intent.callId) };
   });
   return { steps, calls: [...known, ...proposed] };
 }

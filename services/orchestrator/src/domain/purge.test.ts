@@ -43,7 +43,7 @@ test("a page is asked for again while there is more of it, then comes the next",
 
 test("what still runs in a service is waited for", () => {
   const step = stepAfter({ ...part, failures: 3 }, { removed: 0, more: true }, lastPage, 70);
-  expect(step).toMatchObject({ waitMs: 1_000, done: false, failures: 0 });
+  expect(step).toMatchObject({ waitMs: 1_000, done: false, failures: 3 });
   expect(step.problem).not.toBe("");
 });
 
@@ -54,6 +54,15 @@ test("a service is done when a pass finds nothing more, and after three in any c
   expect(end(0, 5)).toMatchObject({ done: false, waitMs: 70, passes: 1, found: 0, position: undefined });
   expect(end(1, 1)).toMatchObject({ done: false, passes: 2 });
   expect(end(2, 1)).toMatchObject({ done: true, passes: 3 });
+});
+
+test("a service that failed is asked once more, because what came while it was away may reach it only now", () => {
+  const answer = { removed: 0, more: false };
+  const back = stepAfter({ ...part, failures: 2 }, answer, { position: "a", last: false }, 70);
+  expect(back.failures).toBe(2);
+  const ended = stepAfter(back, answer, lastPage, 70);
+  expect(ended).toMatchObject({ done: false, waitMs: 70, passes: 1, failures: 0 });
+  expect(stepAfter(ended, answer, lastPage, 70)).toMatchObject({ done: true });
 });
 
 test("a part goes on for as long as its service finds something, but never for ever", () => {

@@ -60,7 +60,7 @@ function subjectFaults(subject: PurgeSubject | undefined): FieldViolation[] {
 const firstBackoffMs = 1_000;
 const longestBackoffMs = 300_000;
 
-/** How long a part waits after so many failures in a row (1 is the first): 1 s doubling up to 5 min. */
+/** How long a part waits after so many failures of its service (1 is the first): 1 s doubling up to 5 min. */
 function purgeBackoffMs(failures: number): number {
   return Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(failures - 1, 20));
 }
@@ -72,7 +72,7 @@ export interface PurgeProgress extends PurgePart {
   readonly found: number;
   /** The last target that the pass is through with; undefined at its beginning. */
   readonly position: string | undefined;
-  /** In a row. */
+  /** In the pass that goes on. */
   readonly failures: number;
 }
 
@@ -81,14 +81,15 @@ export interface PurgeStep extends PurgeProgress {
   readonly waitMs: number;
 }
 
-/** A pass that removed something is followed by another one, for what was on its way; so many at most. */
+/** A pass that removed something, or failed in between, is followed by another one; so many at most. */
 const mostPasses = 3;
 /** Until it is asked again whether something that still runs in a service has ended, ms. */
 const stillRunsMs = 1_000;
 
 /**
  * How a part goes on after a call to its service: the same page again while there is more of it, then the next one. A
- * pass over all pages that found nothing is the last; another one waits for `settleMs`.
+ * pass over all pages that found nothing is the last, unless the service failed in it: what came while it was away may
+ * reach it only now. Another pass waits for `settleMs`.
  */
 export function stepAfter(
   part: PurgeProgress,
@@ -96,16 +97,16 @@ export function stepAfter(
   page: { readonly position: string | undefined; readonly last: boolean },
   settleMs: number,
 ): PurgeStep {
-  const { service, passes, position } = part;
+  const { service, passes, position, failures } = part;
   const found = part.found + answer.removed;
-  const same = { service, passes, found, position, removed: answer.removed, failures: 0, problem: "", done: false };
+  const same = { service, passes, found, position, failures, removed: answer.removed, problem: "", done: false };
   if (answer.more) {
     if (answer.removed > 0) return { ...same, waitMs: 0 };
     return { ...same, problem: "Something of the subject still runs there.", waitMs: stillRunsMs };
   }
   if (!page.last) return { ...same, position: page.position, waitMs: 0 };
-  const done = found === 0 || passes + 1 >= mostPasses;
-  return { ...same, passes: passes + 1, found: 0, position: undefined, done, waitMs: done ? 0 : settleMs };
+  const done = (found === 0 && failures === 0) || passes + 1 >= mostPasses;
+  return { ...same, passes: passes + 1, found: 0, position: undefined, failures: 0, done, waitMs: done ? 0 : settleMs };
 }
 
 /** How a part goes on after its service failed: from where it was, after a wait. */

@@ -70,6 +70,8 @@ export interface ToolCallRecord {
   /** The only commands that a shell tool may run; empty for no such rule. */
   readonly allowedCommands: readonly string[];
   readonly state: ToolCallState;
+  /** Of a call that waits, or waited, for a decision. */
+  readonly approvalId?: string;
   /** The text that the model is shown; empty while the call is open. */
   readonly shown: string;
   readonly spillPointer: string;

@@ -87,6 +87,8 @@ export interface Task {
   /** How often it was claimed. */
   readonly attempt: number;
   readonly usage: TaskUsage;
+  /** The part of `usage` that long-term memory took after the end; undefined where no model was asked. */
+  readonly memoryUsage: TaskUsage | undefined;
   /** Name of its agent; empty for the service's own. */
   readonly agent: string;
   /** The agent as it was when the task was submitted, as JSON of its own module. */

@@ -29,6 +29,7 @@ interface ApprovalRow {
   readonly sequence: number;
   readonly agent: string;
   readonly conversation_id: string;
+  readonly trace_id: string;
 }
 
 interface SettledRow {
@@ -38,7 +39,7 @@ interface SettledRow {
   readonly sequence: number;
 }
 
-const columns = sql`a.*, k.agent, k.conversation_id
+const columns = sql`a.*, k.agent, k.conversation_id, k.trace_id
   FROM approval a JOIN task k ON k.tenant_id = a.tenant_id AND k.id = a.task_id`;
 
 /** Approvals in Postgres; a decision is one call of a function of the schema. */
@@ -127,5 +128,6 @@ function approvalOf(row: ApprovalRow): Approval {
     sequence: row.sequence,
     agent: row.agent,
     conversationId: row.conversation_id,
+    traceId: row.trace_id,
   };
 }

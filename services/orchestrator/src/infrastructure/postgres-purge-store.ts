@@ -115,19 +115,25 @@ async function claimIn(tx: Tx, owner: string, ttlMs: number): Promise<PurgeClaim
   return rows[0];
 }
 
-/** With the targets the workspaces are fixed: tasks get theirs while they run. */
+/**
+ * With the targets the workspaces are fixed: tasks get theirs while they run. One that was made and not recorded is found
+ * by its task, whose id is the request id that made it; nobody else can know it.
+ */
 async function settleIn(tx: Tx, claim: PurgeClaim, settleMs: number): Promise<number> {
   const { tenant, id } = claim;
   const known =
     await sql`SELECT FROM purge WHERE tenant_id = ${tenant} AND id = ${id} AND settled_at IS NOT NULL`.execute(tx);
   if (known.rows.length > 0) return 0;
+  // Nothing is learnt any more from what goes.
+  await sql`UPDATE after_task a SET state = 'WITHDRAWN', epoch = a.epoch + 1
+    WHERE a.tenant_id = ${tenant} AND a.state = 'DUE' AND ${isTarget(claim, sql`a.task_id`)}`.execute(tx);
   const { rows } = await sql<{ wait: number | null }>`
     SELECT ceil(${settleMs}::int - extract(epoch FROM now() - max(k.ended_at)) * 1000)::int AS wait FROM task k
     WHERE k.tenant_id = ${tenant} AND k.ended_at > now() - make_interval(secs => ${settleMs / 1_000})
       AND ${isTarget(claim, sql`k.id`)}`.execute(tx);
   const wait = rows[0]?.wait ?? 0;
   if (wait > 0) return wait;
-  await sql`UPDATE purge_target x SET workspace_id = k.workspace_id FROM task k
+  await sql`UPDATE purge_target x SET workspace_id = coalesce(k.workspace_id, k.id) FROM task k
     WHERE x.tenant_id = ${tenant} AND x.purge_id = ${id} AND k.tenant_id = x.tenant_id AND k.id = x.task_id
       AND NOT EXISTS (SELECT FROM task o WHERE o.tenant_id = k.tenant_id AND o.workspace_id = k.workspace_id
         AND NOT ${isTarget(claim, sql`o.id`)})`.execute(tx);

@@ -1,6 +1,6 @@
 import type { ColumnType, Selectable } from "kysely";
 import type { StepBody } from "../domain/step.ts";
-import type { TaskMode, VerificationReport } from "../domain/task.ts";
+import type { TaskMode, TaskUsage, VerificationReport } from "../domain/task.ts";
 import type { TaskEventBody } from "../domain/task-event.ts";
 import type { TaskState } from "../domain/task-state.ts";
 import type { ToolCallState } from "../domain/tool-call-state.ts";
@@ -36,6 +36,7 @@ interface TaskTable {
   cached_input_tokens: Read<number>;
   reasoning_tokens: Read<number>;
   cost_nano_usd: Read<number | null>;
+  memory_usage: Read<TaskUsage | null>;
   attempt: Read<number>;
   lease_epoch: Read<number>;
   agent: Read<string>;
@@ -80,6 +81,7 @@ interface ToolCallTable {
   policy_effect: Read<"allow" | "ask" | "deny">;
   policy_rule: Read<string>;
   allowed_commands: Read<string[]>;
+  approval_id: Read<string | null>;
   state: Read<ToolCallState>;
   shown: Read<string>;
   spill_pointer: Read<string>;

@@ -1,4 +1,5 @@
 import type { Database } from "@drover/postgres";
+import { attr } from "@drover/tracing";
 import { sql, type Transaction } from "kysely";
 import type { Revision, TraceWriter } from "../application/ports.ts";
 import { applyChanges, groupFrames, type TraceChanges, type TraceUpdate } from "../domain/batch.ts";
@@ -129,6 +130,14 @@ interface SilentSpan {
   readonly seen_ns: string;
 }
 
+/**
+ * Nobody has to live for the wait for an approval, nor for the task that waits: neither is lost by being silent, until
+ * the task's end. The key is that of the tracing schema.
+ */
+const waits = sql`coalesce(span.started_attributes ? ${attr.approvalId} OR span.kind = 'task' AND EXISTS (
+  SELECT FROM span wait WHERE wait.tenant_id = span.tenant_id AND wait.trace_id = span.trace_id AND wait.state < 3
+    AND wait.started_attributes ? ${attr.approvalId}), false)`;
+
 /** A trace's head has a task state once the task's span has ended by itself. */
 async function readSilent(
   tx: Tx,
@@ -137,7 +146,7 @@ async function readSilent(
 ): Promise<readonly SilentSpan[]> {
   const found = await sql<SilentSpan>`SELECT tenant_id, trace_id, span_id, start_ns::text,
       trunc(extract(epoch FROM seen_at) * 1000000000)::bigint::text AS seen_ns
-    FROM span WHERE state < 3 AND (seen_at < now() - ${silentMs} * interval '1 millisecond'
+    FROM span WHERE state < 3 AND (seen_at < now() - ${silentMs} * interval '1 millisecond' AND NOT (${waits})
       OR seen_at < now() - ${settleMs} * interval '1 millisecond' AND EXISTS (
         SELECT FROM trace WHERE trace.tenant_id = span.tenant_id AND trace.trace_id = span.trace_id
           AND head->>'taskState' <> ''))

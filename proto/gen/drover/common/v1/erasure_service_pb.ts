@@ -30,6 +30,8 @@ export type EraseRequest = Message<"drover.common.v1.EraseRequest"> & {
   conversationIds: string[];
 
   /**
+   * Of the workspaces, or of the requests that made them.
+   *
    * @generated from field: repeated string workspace_ids = 3;
    */
   workspaceIds: string[];
