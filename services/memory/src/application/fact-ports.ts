@@ -32,7 +32,7 @@ export interface ExtractionRecord extends FactCounts {
 }
 
 /** What there is to look at. */
-export interface ExtractionSource {
+interface ExtractionSource {
   /** Of the task, after what was looked at before; oldest first. */
   readonly messages: readonly LoggedMessage[];
   /** Newest message of the task; 0 where it has none. */
