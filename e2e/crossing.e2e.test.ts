@@ -171,7 +171,7 @@ describe("ids of another tenant", () => {
         const { task } = ((await read()) as [{ task: Task }])[0];
         return isTerminal(task.state) ? task : undefined;
       },
-      { timeout: 20_000, interval: 100 },
+      { timeout: 60_000, interval: 100 },
     );
     expect(ended.answer).toContain("NOT_FOUND");
     expect(ended.answer).not.toContain(wordsOfA);
@@ -269,14 +269,14 @@ async function approvalOfA({ url, apiKey }: SuiteUnderTest): Promise<string> {
   await submit(url, apiKey, wordsOfA);
   const query = { states: [ApprovalState.PENDING] };
   const list = async () => (await connectClient(ApprovalService, url, apiKey).listApprovals(query)).approvals[0]?.id;
-  return (await vi.waitUntil(list, { timeout: 20_000, interval: 100 })) ?? "";
+  return (await vi.waitUntil(list, { timeout: 60_000, interval: 100 })) ?? "";
 }
 
 /** A fact that a task of A has left. */
 async function factOfA({ url, apiKey }: SuiteUnderTest): Promise<string> {
   await submit(url, apiKey, `Remember that ${wordsOfA}`);
   const list = async () => (await connectClient(FactService, url, apiKey).listFacts({})).facts[0]?.id;
-  return (await vi.waitUntil(list, { timeout: 20_000, interval: 100 })) ?? "";
+  return (await vi.waitUntil(list, { timeout: 60_000, interval: 100 })) ?? "";
 }
 
 /** A removal of a conversation that nobody has. */
@@ -318,7 +318,7 @@ async function objectsOfA(suite: SuiteUnderTest): Promise<Ids> {
   });
   const traces = connectClient(TraceService, suite.url, suite.apiKey);
   const spans = async () => (await traces.getTrace({ traceId: task.traceId }).catch(() => undefined))?.spans ?? [];
-  await vi.waitUntil(async () => (await spans()).length > 0, { timeout: 15_000, interval: 100 });
+  await vi.waitUntil(async () => (await spans()).length > 0, { timeout: 60_000, interval: 100 });
   const ids = {
     task_id: task.id,
     workspace_id: workspaceId,

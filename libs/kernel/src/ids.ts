@@ -1,3 +1,5 @@
+import { randomBytes } from "./random-bytes.ts";
+
 let lastMs = 0;
 let sequence = 0;
 
@@ -13,7 +15,7 @@ export function newId(nowMs: number = Date.now()): string {
     lastMs++;
     sequence = 0;
   }
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const bytes = randomBytes(16);
   for (let i = 0, ms = lastMs; i < 6; i++) {
     bytes[5 - i] = ms % 256;
     ms = Math.floor(ms / 256);

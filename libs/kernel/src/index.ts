@@ -13,5 +13,6 @@ export {
 } from "./errors.ts";
 export { isId, newId } from "./ids.ts";
 export { decodePageToken, encodePageToken, pageSize, pageSizes } from "./page-token.ts";
+export { randomBytes } from "./random-bytes.ts";
 export { sha256 } from "./sha256.ts";
 export { headOf, storableText, tailOf } from "./text.ts";

@@ -1,3 +1,5 @@
+import { randomBytes } from "@drover/kernel";
+
 /** Which span of which trace: what travels between services. */
 export interface TraceContext {
   /** 32 lower-case hexadecimal digits, not all zero. */
@@ -46,7 +48,7 @@ export function isSpanId(text: string): boolean {
 }
 
 function randomHex(bytes: number): string {
-  const random = crypto.getRandomValues(new Uint8Array(bytes));
+  const random = randomBytes(bytes);
   if (random.every((byte) => byte === 0)) random[0] = 1;
   return Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -39,8 +39,11 @@ export interface Span {
   readonly startedAt: Date;
   /** A point in time within the span. */
   event(kind: EventKind, options?: SpanEventOptions): void;
-  /** What went in or came out; redacted, then cut to 65,536 characters. Once per slot. */
-  payload(slot: "input" | "output", text: string): void;
+  /**
+   * What went in or came out; redacted, then cut to 65,536 characters. Once per slot. A text that is made for the trace
+   * alone is given as a function: it is asked for at once, or never where nothing is recorded.
+   */
+  payload(slot: "input" | "output", text: string | (() => string)): void;
   /** Attributes that are sent when the span ends. What a watcher must see earlier is an event. */
   set(attributes: Attributes): void;
   /** The first call counts. */

@@ -46,7 +46,7 @@ describe("createTracer", () => {
     await vi.advanceTimersByTimeAsync(60);
     expect(records(sent).map((record) => record.case)).toEqual(["started"]);
     span.event("thinking", { text: "Look at the order." });
-    span.payload("input", "{}");
+    span.payload("input", () => "{}");
     span.set({ [attr.inputTokens]: 7 });
     span.end({ attributes: { [attr.outputTokens]: 2 } });
     span.end({ error: "a second end does not count" });

@@ -104,8 +104,8 @@ class RecordedSpan implements Span {
     this.#add("event", () => eventRecord(this.#owner, { ...options, kind, ordinal, timeNs: this.#now() }));
   }
 
-  payload(slot: "input" | "output", text: string): void {
-    this.#add("payload", () => payloadRecord(this.#owner, slot, text));
+  payload(slot: "input" | "output", text: string | (() => string)): void {
+    this.#add("payload", () => payloadRecord(this.#owner, slot, typeof text === "string" ? text : text()));
   }
 
   set(attributes: Attributes): void {

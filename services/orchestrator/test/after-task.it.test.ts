@@ -115,6 +115,21 @@ test("a task that is gone on with is told at its real end, and its cost counts o
   expect(Number(now.usage?.inputTokens)).toBe(Number((await agentTokens("resumed", id)) + 100n));
 });
 
+test("a task that was told of at one end and is gone on with is told of at the next, and what memory took in all counts once", async () => {
+  harness.model.use(() => ({ text: "", finishReason: "content_filter" }));
+  const { id } = await submit(replica, "twice", "Tea");
+  expect(stateName((await ended(replica, "twice", id)).state)).toBe("FAILED");
+  await untilState("twice", id, "DONE");
+  harness.model.use(echoScript);
+  await replica.client.resumeTask({ taskId: id }, replica.as("twice"));
+  await ended(replica, "twice", id);
+  await until(() => asked(id) === 2);
+  await untilState("twice", id, "DONE");
+  const now = await taskNow("twice", id);
+  expect(now.memoryUsage).toMatchObject({ inputTokens: 100n, costNanoUsd: 5n });
+  expect(Number(now.usage?.inputTokens)).toBe(Number((await agentTokens("twice", id)) + 100n));
+});
+
 test("an orchestrator that is killed between the end and the extraction: another one does it, once", async () => {
   const { facts } = harness.peers;
   facts.delayMs = 600_000;

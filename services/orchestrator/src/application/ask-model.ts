@@ -80,7 +80,7 @@ export async function askModel(
     taskId: task.id,
     attributes: { [attr.operation]: "chat", [attr.requestModel]: task.model },
   });
-  span.payload("input", JSON.stringify(messages));
+  span.payload("input", () => JSON.stringify(messages));
   try {
     const request = { model: task.model, messages, maxOutputTokens: outputTokens };
     const turn = await turnOf(parts, session, span, limit === undefined ? { ...request, tools } : request);

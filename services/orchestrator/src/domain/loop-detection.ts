@@ -1,5 +1,5 @@
 import { canonicalJson } from "./policy.ts";
-import { callsOf, type TaskLog, type ToolCallRecord } from "./step.ts";
+import { callsOf, type Step, type TaskLog, type ToolCallRecord } from "./step.ts";
 import { isOpenCall } from "./tool-call-state.ts";
 
 /** So often in a row the same must have happened before it counts as a loop. */
@@ -18,17 +18,36 @@ export const loopCode = "LOOP_DETECTED";
  */
 export function loopVerdict(log: TaskLog, polling: ReadonlySet<string>): "none" | "warn" | "end" {
   if (log.steps.at(-1)?.body.kind !== "results") return "none";
-  const turns = log.steps.filter(({ body }) => body.kind === "turn" && body.decision === "tool_calls");
+  const turns = newestTurns(log);
+  const signs = new Map<number, string | undefined>();
+  const signAt = (seq: number) => {
+    if (!signs.has(seq)) signs.set(seq, signOf(callsOf(log, seq), polling));
+    return signs.get(seq);
+  };
   for (let period = 1; period <= longestPeriod; period++) {
     const newest = turns.slice(-repeats * period);
     const first = newest[0];
     if (newest.length < repeats * period || first === undefined) continue;
-    const signs = newest.map(({ seq }) => signOf(callsOf(log, seq), polling));
-    if (!signs.every((sign, index) => sign !== undefined && sign === signs[index % period])) continue;
+    // From the newest on: where there is no loop, a look at two or three turns says so.
+    const same = newest.toReversed().every(({ seq }, index, all) => {
+      const sign = signAt(seq);
+      return sign !== undefined && sign === signAt(all[index % period]?.seq ?? seq);
+    });
+    if (!same) continue;
     const told = log.steps.some(({ seq, body }) => seq > first.seq && body.kind === "nudge" && body.code === loopCode);
     return told ? "end" : "warn";
   }
   return "none";
+}
+
+/** The newest turns that asked for calls, oldest first; as many as the longest pattern needs. */
+function newestTurns({ steps }: TaskLog): readonly Step[] {
+  const turns: Step[] = [];
+  for (let at = steps.length - 1; at >= 0 && turns.length < repeats * longestPeriod; at--) {
+    const step = steps[at];
+    if (step?.body.kind === "turn" && step.body.decision === "tool_calls") turns.unshift(step);
+  }
+  return turns;
 }
 
 /** What the model is told. */

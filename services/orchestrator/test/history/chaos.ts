@@ -4,7 +4,7 @@ import { startHarness } from "../harness.ts";
 import { type OrchestratorProcess, startOrchestratorProcess } from "../orchestrator-process.ts";
 import type { History } from "./history.ts";
 import { failpoints, type InterceptPlan } from "./intercept.ts";
-import { askAbout, decideUntil, loadUntil } from "./load.ts";
+import { askAbout, decideUntil, loadUntil, resumeOne } from "./load.ts";
 import { plannedScript } from "./planned-script.ts";
 import { type Random, randomOf } from "./random.ts";
 import { ownerEntries, recordedTasks } from "./read-record.ts";
@@ -51,6 +51,8 @@ export async function runChaos(seed: number, ms: number, folder: string): Promis
   }
   const { submitted, bystanders } = await load;
   await world.mend();
+  const { effects } = world.harness.peers;
+  await resumeOne(world.recorder, (program) => effects.some(({ key }) => key === program));
   const settled = AbortSignal.timeout(settleMs);
   // Also those whose submission got no answer.
   const all = new Set([...submitted, ...(await world.recorder.listed())]);
@@ -63,7 +65,7 @@ export async function runChaos(seed: number, ms: number, folder: string): Promis
     refused: world.harness.model.requests.filter(({ status }) => status === 400).length,
     history: {
       operations: world.recorder.operations,
-      effects: world.harness.peers.effects,
+      effects,
       owners: ownerEntries(world.logFile),
       watches: [...world.recorder.watches, ...world.bystander.watches],
       tasks: await recordedTasks(world.harness.database.url, tenant),

@@ -57,6 +57,16 @@ async function resumeSoon(recorder: Recorder, taskId: string): Promise<void> {
   }
 }
 
+/** However the dice fell, one task waits for an approval, is cancelled in the middle of a call and resumed. */
+export async function resumeOne(recorder: Recorder, began: (program: string) => boolean): Promise<void> {
+  const mark = newId();
+  const held = `sleep 600000 ${mark}`;
+  const taskId = (await recorder.submit(promptOf([[`print approve ${mark}`], [held], [`print ${mark}`]]))) ?? "";
+  while (!began(held)) await pause(50);
+  await recorder.cancel(taskId, "chaos");
+  while (!(await recorder.resume(taskId))) await pause(100);
+}
+
 /** Decides whatever waits, several deciders at once and each as they like, until the signal aborts. */
 export async function decideUntil(recorder: Recorder, random: Random, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
