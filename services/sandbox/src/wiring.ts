@@ -34,7 +34,6 @@ import { policyVersion } from "./infrastructure/policy-version.ts";
 import { poolMetrics } from "./infrastructure/pool-metrics.ts";
 import { runMetrics } from "./infrastructure/run-metrics.ts";
 import { sha256 as digest } from "./infrastructure/sha256.ts";
-import { createEraser } from "./infrastructure/store/eraser.ts";
 import { openStores } from "./infrastructure/store/open-stores.ts";
 import { openBackend } from "./open-backend.ts";
 
@@ -56,7 +55,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
   const instance = instanceOf(config, bound.promise);
   const { DROVER_SANDBOX_IMAGE_PREFIX: imagePrefix, DROVER_SANDBOX_RETENTION_DAYS: days } = config;
   const stores = started.use(await openStores({ url, poolMax, logger }, instance, days));
-  const { database, executions, workspaces, ledger } = stores;
+  const { database, executions, workspaces, ledger, eraser } = stores;
   const bus = shared.bus ?? started.use(await openBus(config.NATS_URL, service, logger));
   const tracer = started.use(createTracer({ service, bus, logger }));
   const languages = languagesOf(config);
@@ -103,8 +102,7 @@ export async function startSandbox(environment: Environment, shared: SharedParts
       logger,
       metrics,
       graceMs,
-      routes: (router) =>
-        hostSandbox(router, { exec, files, search, eraser: createEraser(database), owners, peers, live }),
+      routes: (router) => hostSandbox(router, { exec, files, search, eraser, owners, peers, live }),
     }),
   );
   bound.resolve(server.address);

@@ -41,16 +41,10 @@ export async function startTrace(environment: Environment, shared: SharedParts =
   const logger = createLogger({ service, level: config.DROVER_LOG_LEVEL });
   const metrics = createMetrics(service);
   await using started = new AsyncDisposableStack();
-  const { DATABASE_URL: url, DROVER_MAX_MESSAGE_BYTES: maxMessageBytes } = config;
+  const { DATABASE_URL: url, DATABASE_POOL_MAX: poolMax, DROVER_MAX_MESSAGE_BYTES: maxMessageBytes } = config;
   await migrate({ url, service, directory: fileURLToPath(new URL("../migrations", import.meta.url)) });
   const database = started.use(
-    openDatabase<TraceSchema>({
-      url,
-      service,
-      poolMax: config.DATABASE_POOL_MAX,
-      systemJobs: Object.values(systemJobs),
-      logger,
-    }),
+    openDatabase<TraceSchema>({ url, service, poolMax, systemJobs: Object.values(systemJobs), logger }),
   );
   const bus = shared.bus ?? started.use(await connect(config.NATS_URL, logger));
   const reader = createTraceReader(database);

@@ -1,5 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { type Database, type DatabaseOptions, migrate, openDatabase } from "@drover/postgres";
+import type { Erase } from "@drover/rpc";
+import { createEraser } from "./eraser.ts";
 import { PostgresExecutions } from "./postgres-executions.ts";
 import { type Instance, PostgresLedger, systemJobs } from "./postgres-ledger.ts";
 import { PostgresOwnerRows } from "./postgres-owner-rows.ts";
@@ -13,6 +15,7 @@ export interface Stores extends AsyncDisposable {
   readonly workspaces: PostgresWorkspaces;
   readonly ledger: PostgresLedger;
   readonly owners: PostgresOwnerRows;
+  readonly eraser: Erase;
 }
 
 const service = "sandbox";
@@ -32,6 +35,7 @@ export async function openStores(
     workspaces: new PostgresWorkspaces(database),
     ledger: new PostgresLedger(database, instance, retentionDays),
     owners: new PostgresOwnerRows(database, instance),
+    eraser: createEraser(database),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }
