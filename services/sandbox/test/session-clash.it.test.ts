@@ -16,7 +16,7 @@ afterAll(async () => {
 
 const as = () => sandbox.as(sandbox.tenant);
 const seconds = (s: number) => ({ seconds: BigInt(s), nanos: 0 });
-const { SKIPPED, CONFLICT } = FileChange_Kind;
+const { SKIPPED, CONFLICT, ADDED } = FileChange_Kind;
 
 async function put(workspaceId: string, files: Record<string, string>): Promise<void> {
   const given = Object.entries(files).map(([path, text]) => ({ path, content: Buffer.from(text), executable: false }));
@@ -75,6 +75,37 @@ test("a file for which there is no room is told, and what it would replace stays
   expect(full).toMatchObject({ out: "old", execution: { verdict: Verdict.EXITED } });
   expect(full.kinds).toMatchObject({ old: SKIPPED });
   expect((await shell("wc -c <old")).out).toBe("300000\n");
+});
+
+test("what cannot be brought in while a command runs is told in its changes, and each conflict names its cause", async () => {
+  const { workspaceId, start, read, shell } = await task({ "d/a": "1", "e/a": "1", b: "1" });
+  /** The files are put while the command waits. */
+  const meanwhile = async (files: Record<string, string>, command: string) => {
+    const id = await start(`read go; ${command}`, { background: true });
+    await put(workspaceId, files);
+    await sandbox.exec.writeInput({ executionId: id, data: Buffer.from("go\n") }, as());
+    return await read(id, { untilEnded: true, wait: seconds(60) });
+  };
+  const alone = await meanwhile({ "e/a": "22" }, "rm -r e; ln -s /tmp e");
+  expect(alone.kinds).toEqual({ e: SKIPPED, "e/a": SKIPPED });
+  const files = { "d/a": "22", "e/a": "22", b: "22" };
+  const both = await meanwhile(files, "rm -r d b; ln -s /tmp d; mkdir b; echo z >b/z; echo n >n");
+  const all = { d: SKIPPED, "d/a": SKIPPED, e: SKIPPED, "e/a": SKIPPED, b: CONFLICT, "b/z": CONFLICT, n: ADDED };
+  expect(both.kinds).toEqual(all);
+  const changes = both.execution?.changes ?? [];
+  expect(changes.find(({ path }) => path === "b/z")?.skippedReason).toMatch(/^"b" is a file in the workspace/);
+  expect((await shell("rm d e; mkdir d")).kinds).toEqual({ "d/a": SKIPPED, "e/a": SKIPPED });
+  expect(await shell("cat d/a e/a b")).toMatchObject({ out: "222222", kinds: {} });
+  expect(await held(workspaceId)).toEqual({ ...files, n: "n\n" });
+});
+
+test("a file that is too large to be taken over is not replaced by another call's", async () => {
+  const { workspaceId, shell } = await task({ t: "1" });
+  expect((await shell("truncate -s 33M t")).kinds).toEqual({ t: SKIPPED });
+  await put(workspaceId, { t: "theirs" });
+  expect((await shell("true")).kinds).toEqual({ t: SKIPPED });
+  expect(await shell("wc -c <t; echo mine >t")).toMatchObject({ out: `${33 << 20}\n`, kinds: { t: CONFLICT } });
+  expect(await shell("cat t")).toMatchObject({ out: "theirs", kinds: {} });
 });
 
 test("what is hidden or swapped for a link stays in the workspace", async () => {

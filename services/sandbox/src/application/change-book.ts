@@ -25,6 +25,11 @@ export class ChangeBook {
     if (outcomes.some(({ kind }) => kind !== "CONFLICT" && kind !== "SKIPPED")) this.#version = version;
   }
 
+  /** Adds what is true of paths of which nothing was told so far. */
+  add(outcomes: readonly ChangeOutcome[]): void {
+    for (const outcome of outcomes) if (!this.#outcomes.has(outcome.path)) this.#outcomes.set(outcome.path, outcome);
+  }
+
   copy(): ChangeBook {
     return new ChangeBook(this.#outcomes.values(), this.#version);
   }

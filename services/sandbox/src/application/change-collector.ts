@@ -77,23 +77,31 @@ export class ChangeCollector {
     }
   }
 
-  /** Adds what changed since the last time to `changes`, what cannot be taken over to `skipped`. */
+  /**
+   * Adds what changed since the last time to `changes`, what cannot be taken over to `skipped`. Gives the paths of
+   * which process 1 will not tell again before they change, though they were skipped.
+   */
   async collect(
     tenant: string,
     container: Container,
     signal: AbortSignal,
     changes: Change[],
     skipped: ChangeOutcome[],
-  ): Promise<void> {
+  ): Promise<readonly string[]> {
+    const tooLargeOnes: string[] = [];
     await container.collect(this.#limits, async (found) => {
       if (found.kind === "skip") return void skipped.push(skip(found.path, found.reason));
       const fault = pathFault(found.path);
       if (fault !== undefined) return void skipped.push(skip(found.path, fault));
       const tooLarge = this.#tooLarge(found);
-      if (tooLarge !== undefined) return void skipped.push(skip(found.path, tooLarge));
+      if (tooLarge !== undefined) {
+        tooLargeOnes.push(found.path);
+        return void skipped.push(skip(found.path, tooLarge));
+      }
       signal.throwIfAborted();
       changes.push(await this.#kept(tenant, found));
     });
+    return tooLargeOnes;
   }
 
   /** What the commit came to whose answer was lost on its way. */

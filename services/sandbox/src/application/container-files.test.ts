@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Change, FileEntry } from "../domain/change-set.ts";
+import type { Change, ChangeOutcome, FileEntry } from "../domain/change-set.ts";
 import { ContainerFiles } from "./container-files.ts";
 import type { SessionFace, WorkspaceStore } from "./ports.ts";
 
@@ -23,41 +23,76 @@ function container(...taken: string[]) {
     settle: async () => new Map(taken.map((path) => [path, "a link is in its way"])),
   } as Pick<SessionFace, "putFile" | "deleteFile" | "settle"> as SessionFace;
   const files = new ContainerFiles();
-  const bringIn = async (wanted: Record<string, string>) => {
+  const bringIn = async (wanted: Record<string, string>, waits?: (path: string) => boolean) => {
     asked.length = 0;
-    await files.bringIn("acme", manifest(wanted), workspaces, face);
+    await files.bringIn("acme", manifest(wanted), workspaces, face, waits);
     return [...asked];
   };
-  return { files, bringIn, taken };
+  const changed = (change: Change) => {
+    const told: ChangeOutcome[] = [];
+    return files.changed(change, told) || told.map(({ path, kind, size }) => [path, kind, size]);
+  };
+  return { files, bringIn, changed, taken };
 }
 
 test("only what differs is brought in, and what is gone is deleted first", async () => {
-  const { files, bringIn } = container();
+  const { files, bringIn, changed } = container();
   expect(await bringIn({ a: "1", b: "1" })).toEqual(["a=1", "b=1"]);
-  expect(files.changed(put("b", "2"))).toBeUndefined();
+  expect(changed(put("b", "2"))).toBe(true);
   expect(await bringIn({ b: "2", c: "1" })).toEqual(["a-", "c=1"]);
   expect(await bringIn({ b: "2", c: "1" })).toEqual([]);
   expect(files.outcomes).toEqual([]);
 });
 
 test("what could not be brought in is told and tried again, and a change there is a conflict that gives way", async () => {
-  const { files, bringIn, taken } = container("d/f");
+  const { files, bringIn, changed, taken } = container("d/f");
   await bringIn({ "d/f": "theirs", e: "1" });
   expect(files.outcomes).toMatchObject([{ path: "d/f", kind: "SKIPPED" }]);
   expect(await bringIn({ "d/f": "theirs", e: "1" })).toEqual(["d/f=theirs"]);
-  expect(files.changed(put("e", "2"))).toBeUndefined();
-  expect(files.changed(put("d/f", "mine"))).toMatchObject({ path: "d/f", kind: "CONFLICT", size: 1 });
+  expect(changed(put("e", "2"))).toBe(true);
+  expect(changed(put("d/f", "mine"))).toEqual([["d/f", "CONFLICT", 1]]);
   taken.length = 0;
   expect(await bringIn({ "d/f": "theirs", e: "2" })).toEqual(["d/f=theirs"]);
   expect(files.outcomes).toEqual([]);
-  expect(files.changed(put("d/f", "mine"))).toBeUndefined();
+  expect(changed(put("d/f", "mine"))).toBe(true);
 });
 
 test("what could not be deleted is tried again, and does not come back", async () => {
-  const { files, bringIn, taken } = container();
+  const { bringIn, changed, taken } = container();
   await bringIn({ a: "1" });
   taken.push("a");
   expect(await bringIn({})).toEqual(["a-"]);
-  expect(files.changed(put("a", "2"))).toMatchObject({ kind: "CONFLICT" });
+  expect(changed(put("a", "2"))).toEqual([["a", "CONFLICT", 1]]);
   expect(await bringIn({})).toEqual(["a-"]);
+});
+
+test("what is missing where nothing could be brought in is no conflict, and comes when the way is free", async () => {
+  const { files, bringIn, changed, taken } = container("d/f");
+  await bringIn({ "d/f": "theirs" });
+  taken.length = 0;
+  expect(changed({ kind: "delete", path: "d/f" })).toEqual([]);
+  expect(files.outcomes).toMatchObject([{ path: "d/f", kind: "SKIPPED" }]);
+  expect(await bringIn({ "d/f": "theirs" })).toEqual(["d/f=theirs"]);
+  expect(files.outcomes).toEqual([]);
+});
+
+test("what was too large to be taken over is not replaced, until it changes", async () => {
+  const { files, bringIn, changed } = container();
+  await bringIn({ a: "1", b: "1" });
+  files.withhold(["a", "b"]);
+  expect(await bringIn({ a: "2" })).toEqual([]);
+  expect(files.outcomes).toMatchObject([
+    { path: "b", kind: "SKIPPED" },
+    { path: "a", kind: "SKIPPED", reason: expect.stringContaining("too large") },
+  ]);
+  expect(changed(put("a", "mine"))).toEqual([["a", "CONFLICT", 1]]);
+  expect(changed({ kind: "delete", path: "b" })).toEqual([]);
+  expect(await bringIn({ a: "2" })).toEqual(["a=2"]);
+});
+
+test("what waits is left as it is, and told as before", async () => {
+  const { files, bringIn } = container("a");
+  await bringIn({ a: "1" });
+  expect(await bringIn({ a: "1", b: "1" }, (path) => path === "a")).toEqual(["b=1"]);
+  expect(files.outcomes).toMatchObject([{ path: "a", kind: "SKIPPED" }]);
 });

@@ -205,6 +205,8 @@ export interface WorkspaceLimits {
 export interface CommitOptions {
   /** Paths written since this version are conflicts. */
   readonly since: number;
+  /** Of some paths a later version, on which the change to them was made. */
+  readonly seen?: ReadonlyMap<string, number>;
   /** Refuse (ABORTED) instead of merging when the workspace has another version than `since`. */
   readonly exact: boolean;
   /** Protects against a second commit; empty for none. */

@@ -1,6 +1,7 @@
 import { type Clock, DroverError } from "@drover/kernel";
 import { type Change, type ChangeOutcome, pathOf } from "../domain/change-set.ts";
 import type { Execution } from "../domain/execution.ts";
+import { foldersOf } from "../domain/workspace-path.ts";
 import type { ChangeBook } from "./change-book.ts";
 import type { ChangeCollector, Collected } from "./change-collector.ts";
 import { ContainerFiles } from "./container-files.ts";
@@ -46,6 +47,8 @@ export class Session {
   readonly #pending = new Map<string, Change>();
   /** Of the workspace, that the files in the container are of. */
   #version = 0;
+  /** Of what was brought in since, the version that it is of. */
+  readonly #seen = new Map<string, number>();
   #last: Promise<unknown> = Promise.resolve();
 
   /** It ends as lost when another instance has taken the task. */
@@ -85,7 +88,10 @@ export class Session {
     this.face.pause(true);
     try {
       await this.#commit(end);
-      if (this.#pending.size === 0) await this.#bringIn();
+      if (this.#pending.size > 0) return;
+      this.#version = await this.#bringIn();
+      this.#seen.clear();
+      for (const book of this.books) book.add(this.#files.outcomes);
     } finally {
       this.face.pause(false);
     }
@@ -95,15 +101,24 @@ export class Session {
     const { tenant } = this.run.execution;
     const changes: Change[] = [];
     const skipped: ChangeOutcome[] = [];
-    await this.#parts.collector.collect(tenant, this.container, this.run.cancelSignal, changes, skipped);
+    const { collector } = this.#parts;
+    this.#files.withhold(await collector.collect(tenant, this.container, this.run.cancelSignal, changes, skipped));
     const told = [...this.#files.outcomes, ...skipped];
-    for (const change of changes) {
-      const conflict = this.#files.changed(change);
-      if (conflict === undefined) this.#pending.set(pathOf(change), change);
-      else told.push(conflict);
+    for (const change of changes) if (this.#files.changed(change, told)) this.#pending.set(pathOf(change), change);
+    // The record of an end tells of all that is kept out, and is written before the rest is brought in.
+    if (end !== undefined && this.#pending.size > 0) {
+      await this.#bringInBeside().catch(() => undefined);
+      end.book.add(this.#files.outcomes);
     }
     const { outcomes, version } = this.#pending.size === 0 ? nothing : await this.#write(end, told);
     for (const book of this.books) book.note([...told, ...outcomes], version);
+  }
+
+  /** Brings in what has nothing to do with what is yet to be committed. */
+  async #bringInBeside(): Promise<void> {
+    const paths = new Set(this.#pending.keys());
+    const above = new Set([...paths].flatMap(foldersOf));
+    await this.#bringIn((path) => paths.has(path) || above.has(path) || foldersOf(path).some((at) => paths.has(at)));
   }
 
   async #write(end: CommandEnd | undefined, told: readonly ChangeOutcome[]): Promise<Written> {
@@ -112,6 +127,7 @@ export class Session {
     const key = end?.id ?? "";
     const options: CommitOptions = {
       since: this.#version,
+      seen: this.#seen,
       exact: false,
       requestId: key,
       bodyHash: key,
@@ -135,11 +151,14 @@ export class Session {
     }
   }
 
-  async #bringIn(): Promise<void> {
+  /** Gives the version of what was brought in. */
+  async #bringIn(waits?: (path: string) => boolean): Promise<number> {
+    const { workspaces } = this.#parts;
     const { tenant, workspaceId } = this.run.execution;
-    const { workspace, files } = await this.#parts.workspaces.read(tenant, workspaceId);
-    await this.#files.bringIn(tenant, files, this.#parts.workspaces, this.face);
-    this.#version = workspace.version;
+    const { workspace, files } = await workspaces.read(tenant, workspaceId);
+    const brought = await this.#files.bringIn(tenant, files, workspaces, this.face, waits);
+    for (const path of brought) this.#seen.set(path, workspace.version);
+    return workspace.version;
   }
 }
 

@@ -53,6 +53,18 @@ test("a deletion that gives way keeps its file, and what would lie on it gives w
   expect(kinds([put("n"), put("n/x")])).toEqual({ n: "ADDED", "n/x": "CONFLICT" });
 });
 
+test("a conflict says which path it clashes with", () => {
+  const reasons = (changes: Change[], current: ReturnType<typeof manifest>, touched: string[] = []) =>
+    Object.fromEntries(mergeChanges(changes, current, new Set(touched)).outcomes.map((o) => [o.path, o.reason]));
+  expect(reasons([gone("b"), put("b/z")], manifest(entry("b", "theirs")), ["b"])).toEqual({
+    b: "changed by another call since this run began",
+    "b/z": '"b" is a file in the workspace, and this would lie below it',
+  });
+  expect(reasons([put("d")], manifest(entry("c"), entry("d/x/y")))).toEqual({
+    d: '"d/x/y" is in the workspace, and would lie below this file',
+  });
+});
+
 const paths = fc.constantFrom("a", "a/b", "a/b/c", "a/d", "e", "e/f");
 const changeSet = fc.uniqueArray(fc.record({ path: paths, sha256: fc.constantFrom("1", "2"), deletes: fc.boolean() }), {
   selector: ({ path }) => path,

@@ -34,8 +34,8 @@ export type Manifest = ReadonlyMap<string, FileEntry>;
  * Merges changes that were made against an older version into the current one. `touched` are the
  * paths that other change sets wrote since that version: a change to one of them is a CONFLICT and
  * not taken over, unless both came to the same content. So is a file where there would be a folder
- * by then, or the other way round; of two changes that clash so the first one counts. Where no path
- * of the current version is a file and a folder, none is after `apply`.
+ * by then, or the other way round: its reason names the other path. Of two changes that clash so the
+ * first one counts. Where no path of the current version is a file and a folder, none is after `apply`.
  */
 export function mergeChanges(changes: readonly Change[], current: Manifest, touched: ReadonlySet<string>): Merge {
   const tree = new Tree(current.keys());
@@ -49,8 +49,9 @@ export function mergeChanges(changes: readonly Change[], current: Manifest, touc
     const present = current.get(path);
     const size = change.kind === "put" ? change.file.size : 0;
     if (isSame(change, present)) continue;
-    if (touched.has(path) || (change.kind === "put" && !tree.add(path))) {
-      outcomes.push({ path, kind: "CONFLICT", size, reason: "changed by another call since this run began" });
+    const clash = touched.has(path) ? changedByAnother : tree.take(change);
+    if (clash !== undefined) {
+      outcomes.push({ path, kind: "CONFLICT", size, reason: clash });
       continue;
     }
     apply.push(change);
@@ -59,6 +60,8 @@ export function mergeChanges(changes: readonly Change[], current: Manifest, touc
   }
   return { apply, outcomes };
 }
+
+const changedByAnother = "changed by another call since this run began";
 
 /** Number and size of a workspace's files after a change set. */
 export function sizeAfter(current: Manifest, apply: readonly Change[]): { files: number; bytes: number } {
@@ -91,16 +94,26 @@ class Tree {
     for (const path of this.#files) this.#count(path, 1);
   }
 
+  /** Why a put would clash; undefined where it is done, and for a deletion. */
+  take(change: Change): string | undefined {
+    return change.kind === "put" ? this.#add(change.file.path) : undefined;
+  }
+
   remove(path: string): void {
     if (this.#files.delete(path)) this.#count(path, -1);
   }
 
-  /** False, with nothing added, where the path is a folder here or lies below a file. */
-  add(path: string): boolean {
-    if ((this.#below.get(path) ?? 0) > 0 || foldersOf(path).some((folder) => this.#files.has(folder))) return false;
+  /** Why it cannot be added: the path is a folder here or lies below a file. Nothing is added then. */
+  #add(path: string): string | undefined {
+    const above = foldersOf(path).find((folder) => this.#files.has(folder));
+    if (above !== undefined) return `${JSON.stringify(above)} is a file in the workspace, and this would lie below it`;
+    if ((this.#below.get(path) ?? 0) > 0) {
+      const below = [...this.#files].find((file) => file.startsWith(`${path}/`)) ?? "";
+      return `${JSON.stringify(below)} is in the workspace, and would lie below this file`;
+    }
     if (!this.#files.has(path)) this.#count(path, 1);
     this.#files.add(path);
-    return true;
+    return undefined;
   }
 
   #count(path: string, change: 1 | -1): void {

@@ -96,7 +96,7 @@ export class PostgresWorkspaces implements WorkspaceStore {
         throw new DroverError("ABORTED", message, { reason: "WORKSPACE_VERSION" });
       }
       const current = await manifest(tx, tenant, id, row.version);
-      const touched = await pathsSince(tx, tenant, id, options.since);
+      const touched = await pathsSince(tx, tenant, id, options);
       const { apply, outcomes } = mergeChanges(changes, current, touched);
       const workspace = await this.#write(tx, tenant, row, apply, current, options);
       const commit = { workspace, outcomes, repeated: false };
@@ -191,16 +191,20 @@ async function manifest(tx: Tx, tenant: string, id: string, version: number): Pr
   return new Map(files);
 }
 
-async function pathsSince(tx: Tx, tenant: string, id: string, version: number): Promise<ReadonlySet<string>> {
+async function pathsSince(
+  tx: Tx,
+  tenant: string,
+  id: string,
+  { since, seen }: CommitOptions,
+): Promise<ReadonlySet<string>> {
   const rows = await tx
     .selectFrom("workspace_file")
-    .select("path")
-    .distinct()
+    .select(["path", "version"])
     .where("tenant_id", "=", tenant)
     .where("workspace_id", "=", id)
-    .where("version", ">", version)
+    .where("version", ">", since)
     .execute();
-  return new Set(rows.map(({ path }) => path));
+  return new Set(rows.filter(({ path, version }) => version > (seen?.get(path) ?? since)).map(({ path }) => path));
 }
 
 async function writeVersion(
