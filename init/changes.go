@@ -54,8 +54,10 @@ type collector struct {
 	out    *frameWriter
 	limits collectRequest
 	seen   map[string]bool
-	// kept are the entries that were left out; of a folder, all below is.
+	// kept are the entries that were left out; of a folder, all below is. hidden are those of them that may be or hold
+	// files whose content the host does not know.
 	kept    map[string]bool
+	hidden  map[string]bool
 	next    map[string]entry
 	end     changesEndReport
 	read    int64
@@ -65,7 +67,7 @@ type collector struct {
 
 // collect reports added, modified and deleted regular files and makes the result the new base.
 func (w *workspace) collect(limits collectRequest, out *frameWriter) error {
-	c := &collector{space: w, out: out, limits: limits, seen: map[string]bool{}, kept: map[string]bool{},
+	c := &collector{space: w, out: out, limits: limits, seen: map[string]bool{}, kept: map[string]bool{}, hidden: map[string]bool{},
 		next: make(map[string]entry, len(w.base)), summing: sha256.New(), buffer: make([]byte, dataChunk)}
 	if err := c.walk(w.root, ".", ".", 0); err != nil {
 		return err
@@ -86,18 +88,21 @@ func (w *workspace) collect(limits collectRequest, out *frameWriter) error {
 			return err
 		}
 	}
-	w.base = c.next
+	w.base, w.hidden = c.next, c.hidden
 	return out.report(frameChangesEnd, c.end)
 }
 
 // isKept tells a file that cannot be seen, because it or a folder above it was left out: not one that was deleted.
-func (c *collector) isKept(name string) bool {
+func (c *collector) isKept(name string) bool { return holds(c.kept, name) }
+
+// holds tells that a path or a folder above it is in the set.
+func holds(set map[string]bool, name string) bool {
 	for ; name != "."; name = path.Dir(name) {
-		if c.kept[name] {
+		if set[name] {
 			return true
 		}
 	}
-	return c.kept["."]
+	return set["."]
 }
 
 // walk visits what is in the folder `name` of `parent`, which is `directory` of the workspace.
@@ -242,6 +247,7 @@ func (c *collector) each(fd int, size int64, take func([]byte) error) error {
 
 func (c *collector) skip(name, reason string) error {
 	c.kept[name] = true
+	c.hidden[name] = reason == skipUnreadable || reason == skipBytes || reason == skipFiles
 	c.end.Skipped++
 	if c.end.Skipped > maxSkipReports {
 		return nil

@@ -125,18 +125,17 @@ func TestMarksAreAboveWhatTheContainerWasGiven(t *testing.T) {
 	}
 }
 
-func TestANeighboursOutOfMemoryIsNotACommandsOwn(t *testing.T) {
-	ended := syscall.WaitStatus(0)
-	for want, c := range map[bool]*child{false: {shared: true}, true: {shared: true, killed: true}} {
-		ph := &phase{request: runRequest{ID: 1}, group: 7, procs: &processes{beside: map[int]*child{7: c}}}
-		if ph.mayBeOutOfMemory(ended) != want {
-			t.Fatalf("%+v", c)
-		}
+func TestACommandTellsThatAnotherOneRanMeanwhile(t *testing.T) {
+	h := newHost(t)
+	h.command(1, "true")
+	if _, ended := h.exits(1); ended[1].Beside {
+		t.Fatalf("alone: %+v", ended)
 	}
-	if ph := (&phase{}); !ph.mayBeOutOfMemory(ended) {
-		t.Fatal("a phase that runs alone has no neighbours")
-	}
-	if ph := (&phase{request: runRequest{ID: 1}}); !ph.mayBeOutOfMemory(137 << 8) {
-		t.Fatal("a shell tells that its child was killed")
+	h.command(2, "read line")
+	h.command(3, "true")
+	h.exits(3)
+	h.send(frameInputClose, tagged(2, ""))
+	if _, ended := h.exits(2); !ended[2].Beside {
+		t.Fatalf("%+v", ended)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // The kernel's own count of out-of-memory kills in this container: cgroup v2, then v1.
@@ -30,14 +29,10 @@ func parseOomKills(text string) int64 {
 	return 0
 }
 
-// mayBeOutOfMemory is false for a phase that ran beside others and of which nothing ended by SIGKILL: what the kernel
-// killed was a neighbour's. A shell tells of its child's end by 128 and the signal.
-func (ph *phase) mayBeOutOfMemory(status syscall.WaitStatus) bool {
-	if ph.request.ID == 0 || status.ExitStatus() == 128+int(syscall.SIGKILL) {
-		return true
-	}
+// wasBeside tells that another phase ran while this one did: what the kernel killed may be a neighbour's.
+func (ph *phase) wasBeside() bool {
 	ph.procs.mutex.Lock()
 	defer ph.procs.mutex.Unlock()
 	c := ph.procs.beside[ph.group]
-	return c == nil || !c.shared || c.killed
+	return c != nil && c.shared
 }

@@ -41,8 +41,10 @@ type exitReport struct {
 	SystemMicros int64  `json:"system_us"`
 	MaxRssBytes  int64  `json:"max_rss_bytes"`
 	WallMicros   int64  `json:"wall_us"`
-	// OomKills counts what the kernel killed in this container for memory during the phase.
+	// OomKills counts what the kernel killed in this container for memory during the phase, whoever's it was.
 	OomKills int64 `json:"oom_kills"`
+	// Beside tells that another phase ran meanwhile.
+	Beside bool `json:"beside,omitempty"`
 	// Stray tells that processes were still there after the program and the drain time.
 	Stray bool `json:"stray"`
 	// CPUExceeded tells that it was killed because its CPU time was used up.
@@ -216,9 +218,7 @@ func (ph *phase) finish(exited <-chan syscall.WaitStatus, began time.Time, oomBe
 	}
 	ph.procs.reap()
 	ooms := oomKills() - oomBefore
-	if !ph.mayBeOutOfMemory(status) {
-		ooms = 0
-	}
+	beside := ph.wasBeside()
 	stray := ph.signalRest(0) == nil
 	ph.sweep(sweepLimit)
 	// A process that could not be killed, or of another phase, may hold a pipe for ever. What is in it now still
@@ -228,7 +228,7 @@ func (ph *phase) finish(exited <-chan syscall.WaitStatus, began time.Time, oomBe
 	spent := ph.used()
 	report := exitReport{
 		ID: ph.request.ID, Phase: ph.request.Phase, UserMicros: spent.userMicros, SystemMicros: spent.systemMicros,
-		MaxRssBytes: spent.maxRssBytes, WallMicros: wall.Microseconds(), OomKills: ooms, Stray: stray,
+		MaxRssBytes: spent.maxRssBytes, WallMicros: wall.Microseconds(), OomKills: ooms, Beside: beside, Stray: stray,
 		CPUExceeded: ph.cpuExceeded.Load(), DiskFull: full,
 	}
 	if status.Signaled() {

@@ -90,7 +90,6 @@ func (p *processes) reap() {
 		p.spent.add(&used)
 		if owner != nil {
 			owner.spent.add(&used)
-			owner.killed = owner.killed || status.Signal() == syscall.SIGKILL
 		}
 		if c := p.beside[pid]; c != nil && c.running {
 			c.running = false

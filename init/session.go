@@ -23,8 +23,8 @@ type child struct {
 	// members are those that the last look at the CPU time saw.
 	members map[int]bool
 	mark    int
-	// shared tells that another one ran meanwhile, killed that one of its processes was.
-	shared, killed bool
+	// shared tells that another one ran meanwhile.
+	shared bool
 }
 
 // startBeside is start for a phase of a session: others keep running.

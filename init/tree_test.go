@@ -125,6 +125,31 @@ func TestWhatIsSkippedIsNotDeletedNorWhatIsBelow(t *testing.T) {
 	}
 }
 
+func TestWhatCouldNotBeCollectedIsNotReplaced(t *testing.T) {
+	h := newHost(t)
+	h.file("big", "1", false)
+	h.file("same", "1", false)
+	h.shell("echo mine >big; echo mine >new; ln -s big link")
+	h.send(frameCollect, collectRequest{MaxFiles: 10, MaxBytes: 1})
+	for got := (frame{}); got.kind != frameChangesEnd; {
+		got, _ = readFrame(h.from)
+	}
+	for name, want := range map[string]string{"big": notCollected, "new": notCollected, "same": "", "link": "", "other": ""} {
+		if got := h.yielding(name, "theirs"); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	h.send(frameDelete, deleteRequest{Path: "big"})
+	if got := h.settled("big"); got != notCollected || h.read("big")+h.read("new") != "mine\nmine\n" {
+		t.Fatal(got)
+	}
+	h.shell("rm new")
+	h.changes()
+	if got := h.yielding("new", "theirs") + h.yielding("big", "theirs"); got != "" {
+		t.Fatal(got)
+	}
+}
+
 func TestAFolderThatCannotBeReadKeepsItsFiles(t *testing.T) {
 	c := &collector{kept: map[string]bool{"d": true}}
 	for name, want := range map[string]bool{"d": true, "d/f": true, "d/e/f": true, "de": false, "e/d": false} {

@@ -42,6 +42,8 @@ type entry struct {
 type workspace struct {
 	root folder
 	base map[string]entry
+	// hidden is what the last collection could not take: the host never saw it, so nothing it sends takes its place.
+	hidden map[string]bool
 	// owner gets every file and folder that is made; 0 leaves them to this process's user.
 	owner int
 	file  *incoming
@@ -119,6 +121,9 @@ func (in *incoming) open(w *workspace) error {
 	}
 	var err error
 	if in.parent, err = w.root.below(path.Dir(in.header.Path), w.owner); err != nil {
+		return err
+	}
+	if err = w.spare(in.parent, in.header.Path); err != nil {
 		return err
 	}
 	mode := uint32(0o644)
@@ -234,14 +239,31 @@ func (w *workspace) deleteRegular(name string) error {
 	if err != nil || kind != syscall.S_IFREG {
 		return err
 	}
+	if err = w.spare(parent, name); err != nil {
+		return err
+	}
 	return parent.remove(path.Base(name), 0)
 }
 
+// spare is an error where a file is in the folder whose content the host does not know.
+func (w *workspace) spare(parent folder, name string) error {
+	if !holds(w.hidden, name) {
+		return nil
+	}
+	if kind, err := parent.kindOf(path.Base(name)); err != nil || kind != syscall.S_IFREG {
+		return nil
+	}
+	return errHidden
+}
+
+var errHidden = errors.New("a file that could not be collected is there")
+
 // Reasons of REFUSED.
 const (
-	noRoom    = "NO_ROOM"
-	forbidden = "FORBIDDEN"
-	inTheWay  = "IN_THE_WAY"
+	noRoom       = "NO_ROOM"
+	forbidden    = "FORBIDDEN"
+	inTheWay     = "IN_THE_WAY"
+	notCollected = "NOT_COLLECTED"
 )
 
 func (r *refusal) reason() string {
@@ -250,6 +272,8 @@ func (r *refusal) reason() string {
 		return noRoom
 	case syscall.EACCES, syscall.EPERM, syscall.EROFS:
 		return forbidden
+	case errHidden:
+		return notCollected
 	}
 	return inTheWay
 }

@@ -51,7 +51,7 @@ describe.each([
 });
 
 test.each([
-  ["one file the folder of another", ["a", "a/b"], "files.path"],
+  ["one file the folder of another", ["a", "a/b"], "files[0].path"],
   ["the same path twice", ["a", "b", "a"], "files[2].path"],
 ])("%s is refused", async (_name, paths, field) => {
   await expect(sandbox.run("bash", "true", { files: paths.map(empty) })).rejects.toMatchObject(refused(field));

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import { DockerEngine } from "../src/infrastructure/docker/docker-engine.ts";
 import { execBackendContract } from "./exec-backend.contract.ts";
 
-const image = "drover/sandbox-bash:5";
+const image = "drover/sandbox-bash:6";
 const host = "unix:///var/run/docker.sock";
 
 for (const runtime of ["runc", "runsc"]) {

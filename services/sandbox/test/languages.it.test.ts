@@ -7,7 +7,7 @@ import { onGvisor, type SandboxUnderTest, startUnderTest } from "./sandbox-under
 const awk = {
   name: "awk",
   title: "GNU awk",
-  image: "drover/sandbox-bash:5",
+  image: "drover/sandbox-bash:6",
   mainFile: "main.awk",
   command: ["/usr/bin/gawk", "-f", "{program}"],
 };

@@ -75,6 +75,23 @@ test("a service that dies right after the commit leaves an ended run, not a lost
   expect(await versionOf(execution)).toBe(1);
 });
 
+test("a container is left to the instance that ended its run, for as long as removing it takes", async () => {
+  const { ledger } = successor;
+  const foundOf = ({ id }: Execution) => ({
+    id: `container-${id}`,
+    runId: id,
+    owner: "x/y",
+    expiresAt: new Date(8e15),
+  });
+  const [ended, old, lost] = [await acceptedRun(), await acceptedRun(), await acceptedRun()];
+  const exited = emptyResult(outcomeOf({ killedBy: "", oomSeen: false, wallLimitMs: 0, exit: { code: 0 } }));
+  await dying.executions.finish({ ...ended, endedAt: new Date(), result: exited });
+  await dying.executions.finish({ ...old, endedAt: new Date(Date.now() - 60_000), result: exited });
+  expect(await ledger.loseOrphans()).toBe(1);
+  const over = await ledger.over([ended, old, lost].map(foundOf));
+  expect(over).toEqual(new Set([foundOf(old).id, foundOf(lost).id]));
+});
+
 test("a run that was called lost cannot change its workspace any more", async () => {
   const execution = await acceptedRun();
   expect(await successor.ledger.loseOrphans()).toBe(1);

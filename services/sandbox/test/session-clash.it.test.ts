@@ -108,6 +108,19 @@ test("a file that is too large to be taken over is not replaced by another call'
   expect(await shell("cat t")).toMatchObject({ out: "theirs", kinds: {} });
 });
 
+test("a file that a command made unreadable is not replaced or removed by another call's", async () => {
+  const { workspaceId, shell } = await task({ m: "1", "d/f": "1" });
+  await shell("echo MINE >m; echo MINE >d/f; chmod 000 m; chmod 333 d");
+  // Process 1 is root of gVisor's kernel: nothing is unreadable.
+  if (onGvisor()) return expect(await held(workspaceId)).toEqual({ m: "MINE\n", "d/f": "MINE\n" });
+  await put(workspaceId, { m: "theirs", "d/f": "theirs" });
+  expect((await shell("true")).kinds).toEqual({ m: SKIPPED, d: SKIPPED, "d/f": SKIPPED });
+  const readable = await shell("chmod 755 d m; cat m d/f");
+  expect(readable).toMatchObject({ out: "MINE\nMINE\n", kinds: { m: CONFLICT, "d/f": CONFLICT } });
+  expect(await shell("cat m d/f")).toMatchObject({ out: "theirstheirs", kinds: {} });
+  return expect(await held(workspaceId)).toEqual({ m: "theirs", "d/f": "theirs" });
+});
+
 test("what is hidden or swapped for a link stays in the workspace", async () => {
   const files = { "d/f": "1", "e/f": "1", g: "1" };
   const { workspaceId, shell } = await task(files);

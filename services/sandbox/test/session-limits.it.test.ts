@@ -72,6 +72,28 @@ test("a command that is killed for memory ran out of it", async () => {
   expect(await shell("echo after")).toMatchObject({ out: "after\n", execution: { oomSeen: false } });
 });
 
+test("a kill for memory is told of every command that ran then, also where the shell goes on", async () => {
+  const { start, read, shell } = await newTask();
+  const beside = await start("read x; false", { background: true });
+  const { execution } = await shell("tail /dev/zero || true; echo end");
+  // gVisor is one process of the host's kernel, and takes all commands with it.
+  if (onGvisor()) {
+    expect(execution).toMatchObject({ verdict: Verdict.OOM, oomSeen: true });
+    const lost = await read(beside, { untilEnded: true, wait: seconds(30) });
+    return expect(lost.execution).toMatchObject({ verdict: Verdict.OOM, oomSeen: true });
+  }
+  const message = "exited with 0. A process of its session was killed for memory.";
+  expect(execution).toMatchObject({
+    verdict: Verdict.EXITED,
+    oomSeen: true,
+    message: expect.stringContaining(message),
+  });
+  expect((await shell("true")).execution).toMatchObject({ verdict: Verdict.EXITED, oomSeen: false });
+  await sandbox.exec.writeInput({ executionId: beside, data: Buffer.from("x\n") }, as());
+  const neighbour = await read(beside, { untilEnded: true, wait: seconds(30) });
+  return expect(neighbour.execution).toMatchObject({ verdict: Verdict.EXITED, exitCode: 1, oomSeen: true });
+});
+
 test("a command that fills /workspace says so, and the next one does not", async () => {
   const { shell } = await newTask();
   const full = await shell("dd if=/dev/zero of=big bs=1M");

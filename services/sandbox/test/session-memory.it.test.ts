@@ -64,6 +64,17 @@ test("the session that was idle longest gives way to a session, then to a run; o
   expect(Buffer.from(end.stdout?.data ?? []).toString()).toBe("lives\n");
 });
 
+test("a session waits for what a run that has ended gives back", async () => {
+  const busy = await newTask();
+  const reading = await busy.start("read x", true);
+  for (let i = 0; i < 5; i++) {
+    const task = await newTask();
+    expect((await sandbox.run("bash", "echo run")).execution.verdict).toBe(Verdict.EXITED);
+    expect(await task.shell("echo at once")).toBe("at once\n");
+  }
+  await sandbox.exec.signal({ executionId: reading }, as());
+});
+
 test("what waits ahead is in the budget, and is given up for a session and for a run of another language", async () => {
   await using small = await startUnderTest({
     DROVER_SANDBOX_MEMORY: `${128 << 20}`,

@@ -62,7 +62,7 @@ test("a full queue refuses with a time that grows with how long runs take", asyn
 test("one tenant has its share of the queue and no more", () => {
   const { claim } = under({ slots: 1 });
   for (const name of ["a1", "a2", "a3", "a4"]) claim(name);
-  expect(() => claim("a5")).toThrow(expect.objectContaining({ message: expect.stringContaining("of this tenant") }));
+  expect(() => claim("a5")).toThrow(expect.objectContaining({ message: expect.stringContaining("This tenant has") }));
   expect(() => claim("b1")).not.toThrow();
 });
 
@@ -71,6 +71,26 @@ test("who gives up before its turn is refused at once; who needs not wait is not
   expect(() => claim("a1", { deadlineMs: 5 })).not.toThrow();
   expect(() => claim("a2", { deadlineMs: 500 })).toThrow(expect.objectContaining({ reason: "DEADLINE_TOO_SOON" }));
   expect(() => claim("a3", { deadlineMs: 5000 })).not.toThrow();
+});
+
+test("who waits for a session's memory is told when some is given back, and what has it", async () => {
+  const { admission, claim } = under({ slots: 3 });
+  const run = claim("a1", { memoryBytes: 60 });
+  const giveBack = admission.hold(30);
+  expect(admission.hold(50)).toBeUndefined();
+  expect(admission.holders).toBe("1 run and 1 session have 90 bytes of the 100 bytes of memory");
+  let freed = 0;
+  const next = () => admission.freed().then(() => freed++);
+  void next();
+  await settled();
+  expect(freed).toBe(0);
+  run.leave();
+  await settled();
+  expect([freed, admission.hold(50) !== undefined]).toEqual([1, true]);
+  void next();
+  giveBack?.();
+  await settled();
+  expect([freed, admission.holders]).toEqual([2, "0 runs and 1 session have 50 bytes of the 100 bytes of memory"]);
 });
 
 test("a wait that is aborted gives its place to nobody until it leaves", async () => {

@@ -1,4 +1,5 @@
 import { type Clock, DroverError } from "@drover/kernel";
+import { byteSize, counted } from "../domain/quantities.ts";
 
 /** How much may run and wait at once. */
 export interface AdmissionLimits {
@@ -51,6 +52,8 @@ export class Admission {
   #running = 0;
   #memory = 0;
   #waiting = 0;
+  #sessions = 0;
+  #freed = Promise.withResolvers<void>();
   #meanMs = 1000;
   /** Called when the next run waits for memory alone; whoever can give some back does. */
   onShort: () => void = () => undefined;
@@ -67,7 +70,7 @@ export class Admission {
   claim(request: AdmissionRequest): Place {
     const { tenant, memoryBytes } = request;
     if (memoryBytes > this.#limits.memoryBytes) {
-      const message = `The run may use ${memoryBytes} bytes of memory; all runs together have ${this.#limits.memoryBytes}.`;
+      const message = `The run may use ${byteSize(memoryBytes)} of memory; all runs together have ${byteSize(this.#limits.memoryBytes)}.`;
       throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "OVER_MEMORY_BUDGET" });
     }
     const turn = Promise.withResolvers<void>();
@@ -101,15 +104,27 @@ export class Admission {
 
   /**
    * Takes memory without a slot, for a session: at once and until what is given back is called, once or more often.
-   * Undefined where it is not there, or where a run waits for memory, which comes first.
+   * Undefined where it is not there, or where a run waits for memory, which comes first. {@link freed} tells when to ask again.
    */
   hold(memoryBytes: number): (() => void) | undefined {
     if (this.short || this.#memory + memoryBytes > this.#limits.memoryBytes) return undefined;
     this.#memory += memoryBytes;
+    this.#sessions++;
     return once(() => {
-      this.#memory -= memoryBytes;
+      this.#sessions--;
+      this.#giveBack(memoryBytes);
       this.#next();
     });
+  }
+
+  /** Resolves when a run or a session next gives memory back. */
+  freed(): Promise<void> {
+    return this.#freed.promise;
+  }
+
+  /** What has memory, in words. */
+  get holders(): string {
+    return `${counted(this.#running, "run")} and ${counted(this.#sessions, "session")} have ${byteSize(this.#memory)} of the ${byteSize(this.#limits.memoryBytes)} of memory`;
   }
 
   /**
@@ -141,8 +156,14 @@ export class Admission {
 
   #end(memoryBytes: number, tookMs: number): void {
     this.#running--;
-    this.#memory -= memoryBytes;
+    this.#giveBack(memoryBytes);
     this.#meanMs += (tookMs - this.#meanMs) * newest;
+  }
+
+  #giveBack(memoryBytes: number): void {
+    this.#memory -= memoryBytes;
+    this.#freed.resolve();
+    this.#freed = Promise.withResolvers<void>();
   }
 
   #enqueue(entry: Waiting, { tenant, deadlineMs }: AdmissionRequest): void {
@@ -154,10 +175,16 @@ export class Admission {
       throw new DroverError("RESOURCE_EXHAUSTED", message, { reason, retryAfterMs });
     };
     if (this.#waiting >= queue) {
-      refuse("TOO_MANY_RUNS", `${this.#running} runs are running and ${this.#waiting} are waiting; try again later.`);
+      refuse(
+        "TOO_MANY_RUNS",
+        `${counted(this.#running, "run")} in progress and ${this.#waiting} waiting; try again later.`,
+      );
     }
     if (mine.length >= queuePerTenant) {
-      refuse("TOO_MANY_RUNS", `${mine.length} runs of this tenant are waiting; try again later.`);
+      refuse(
+        "TOO_MANY_RUNS",
+        `This tenant has ${counted(mine.length, "run")} waiting, its share of the queue; try again later.`,
+      );
     }
     if (deadlineMs !== undefined && deadlineMs < waitMs) {
       refuse(

@@ -52,7 +52,10 @@ export interface ProgramReport {
   readonly cpuExceeded?: boolean;
   /** /workspace or /tmp had no room left when it ended. */
   readonly diskFull?: boolean;
+  /** What the kernel killed in its container for memory while it ran, whoever's it was. */
   readonly oomKills: number;
+  /** Another command ran meanwhile. */
+  readonly beside?: boolean;
   readonly wallMs: number;
   readonly cpuMs: number;
   readonly peakMemoryBytes: number;

@@ -123,6 +123,7 @@ function factsOf(
     cpuLimitMs: limits.cpuTimeMs,
     cpuExceeded: report?.cpuExceeded === true,
     diskFull: report?.diskFull === true,
+    beside: report?.beside === true,
     ...(report?.exit === undefined ? {} : { exit: report.exit }),
     ...(report?.launchError === undefined ? {} : { launchError: report.launchError }),
     ...(lost === undefined ? {} : { lost }),

@@ -1,6 +1,7 @@
 import { type Clock, DroverError, newId } from "@drover/kernel";
 import { type Execution, emptyResult } from "../domain/execution.ts";
 import { imageOf, languageNamed } from "../domain/language.ts";
+import { counted } from "../domain/quantities.ts";
 import { reachedLimit, type SessionShare } from "../domain/session-share.ts";
 import { outcomeOf } from "../domain/verdict.ts";
 import { LiveRun } from "./live-run.ts";
@@ -33,6 +34,8 @@ export interface SessionSettings extends ShellLimits {
 
 /** Longest life of a session, whatever it does. */
 const longestMs = 24 * 3_600_000;
+/** A session waits this long for memory: a run whose end is told gives its own back when its container is gone. */
+const patienceMs = 2000;
 
 /**
  * The session containers of this process, one a task. A session is recorded as an execution of the
@@ -71,7 +74,10 @@ export class Sessions implements AsyncDisposable {
       return await this.of(tenant, taskId, workspaceId);
     }
     if (this.#open.size >= this.#parts.sessions.most) {
-      await this.#roomOrRefusal(`${this.#open.size} sessions are open`, "DROVER_SANDBOX_SESSIONS");
+      await this.#roomOrRefusal(
+        `all tenants together have ${counted(this.#open.size, "session")}`,
+        "DROVER_SANDBOX_SESSIONS",
+      );
       return await this.of(tenant, taskId, workspaceId);
     }
     const opening = this.#start(tenant, taskId, workspaceId, () => {
@@ -134,16 +140,15 @@ export class Sessions implements AsyncDisposable {
 
   async #roomOrRefusal(full: string, limit: string, tenant?: string): Promise<void> {
     const room = this.#makeRoom(tenant);
-    if (room !== undefined) return await room;
-    const message = `${full} (${limit}) and none is idle; try again later.`;
-    const options = { reason: "TOO_MANY_SESSIONS", retryAfterMs: 5000, metadata: { limit } };
-    throw new DroverError("RESOURCE_EXHAUSTED", message, options);
+    if (room === undefined) throw tooMany(full, limit);
+    await room;
   }
 
   /** Takes the place of a session within its tenant's share, and its memory; gives what gives both back. */
   async #place(tenant: string): Promise<() => void> {
-    const { admission, policy, sessions } = this.#parts;
+    const { admission, policy, sessions, clock } = this.#parts;
     const { memoryBytes } = policy.defaults;
+    const until = clock.monotonicMs() + patienceMs;
     for (;;) {
       const reached = reachedLimit(this.#usedBy(tenant), memoryBytes, sessions.share);
       if (reached !== undefined) {
@@ -152,8 +157,10 @@ export class Sessions implements AsyncDisposable {
       }
       const giveBack = admission.hold(memoryBytes);
       if (giveBack !== undefined) return this.#counted(tenant, memoryBytes, giveBack);
-      const full = `${this.#here.size} sessions and the runs beside them use the memory there is`;
-      await this.#roomOrRefusal(full, "DROVER_SANDBOX_MEMORY_BUDGET");
+      const leftMs = until - clock.monotonicMs();
+      const freed = this.#makeRoom() ?? (leftMs > 0 ? within(admission.freed(), leftMs, clock) : undefined);
+      if (freed === undefined) throw tooMany(admission.holders, "DROVER_SANDBOX_MEMORY_BUDGET");
+      await freed;
     }
   }
 
@@ -281,4 +288,20 @@ export class Sessions implements AsyncDisposable {
       acceptedAt: clock.now(),
     };
   }
+}
+
+function tooMany(full: string, limit: string): DroverError {
+  const message = `No session can be started: ${full} (${limit}), and no session is idle; try again later.`;
+  return new DroverError("RESOURCE_EXHAUSTED", message, {
+    reason: "TOO_MANY_SESSIONS",
+    retryAfterMs: 5000,
+    metadata: { limit },
+  });
+}
+
+/** Resolves with the work, or when the time is over. */
+async function within(work: Promise<void>, ms: number, clock: Clock): Promise<void> {
+  const timer = new AbortController();
+  await Promise.race([work, clock.sleep(ms, timer.signal).catch(() => undefined)]);
+  timer.abort();
 }

@@ -60,7 +60,7 @@ test("every language is complete", () => {
     expect(language.command[0]).toMatch(/^(\/|\{build\}\/)/);
     expect(language.compile?.[0] ?? "/").toMatch(/^\//);
     expect([...(language.compile ?? []), ...language.command].join(" ")).toMatch(/\{(program|sources)\}/);
-    expect(imageOf(language, "drover/sandbox-")).toBe(`drover/sandbox-${language.name}:5`);
+    expect(imageOf(language, "drover/sandbox-")).toBe(`drover/sandbox-${language.name}:6`);
   }
 });
 

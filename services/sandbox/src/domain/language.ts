@@ -32,9 +32,9 @@ export interface Language {
 }
 
 /** Changes together with what the service expects of an image: drover-init's protocol, the paths of programs. */
-const imageVersion = "5";
+const imageVersion = "6";
 
-/** Name of a language's image: `drover/sandbox-python:5` for the prefix `drover/sandbox-`, or the one it names itself. */
+/** Name of a language's image: `drover/sandbox-python:6` for the prefix `drover/sandbox-`, or the one it names itself. */
 export function imageOf(language: Language, prefix: string): string {
   return language.image ?? `${prefix}${language.name}:${imageVersion}`;
 }

@@ -10,7 +10,7 @@ test("the limit that is reached is named", () => {
   });
   expect(reachedLimit({ sessions: 1, memoryBytes: 40 }, 61, share)).toEqual({
     limit: "DROVER_SANDBOX_SESSION_MEMORY_PER_TENANT",
-    full: "sessions of this tenant hold 40 bytes of memory, its share is 100",
+    full: "sessions of this tenant hold 40 bytes of memory, its share is 100 bytes",
   });
 });
 

@@ -1,3 +1,5 @@
+import { byteSize, counted } from "./quantities.ts";
+
 /** What one tenant may have of the sessions of an instance. */
 export interface SessionShare {
   readonly sessions: number;
@@ -15,11 +17,11 @@ export interface ReachedLimit {
 /** The limit that keeps a tenant with `open` from one session more of `memoryBytes`; undefined where none does. */
 export function reachedLimit(open: SessionShare, memoryBytes: number, share: SessionShare): ReachedLimit | undefined {
   if (open.sessions >= share.sessions) {
-    const full = `${open.sessions} sessions of this tenant are open, its share is ${share.sessions}`;
+    const full = `this tenant has ${counted(open.sessions, "session")}, its share is ${share.sessions}`;
     return { limit: "DROVER_SANDBOX_SESSIONS_PER_TENANT", full };
   }
   if (open.sessions > 0 && open.memoryBytes + memoryBytes > share.memoryBytes) {
-    const full = `sessions of this tenant hold ${open.memoryBytes} bytes of memory, its share is ${share.memoryBytes}`;
+    const full = `sessions of this tenant hold ${byteSize(open.memoryBytes)} of memory, its share is ${byteSize(share.memoryBytes)}`;
     return { limit: "DROVER_SANDBOX_SESSION_MEMORY_PER_TENANT", full };
   }
   return undefined;

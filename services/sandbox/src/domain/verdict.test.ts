@@ -52,6 +52,15 @@ test("the compiler's end is told as its own, and changes nothing", () => {
   });
 });
 
+test("a command that ended when it was told to was not killed", () => {
+  expect(outcomeOf({ ...facts, killedBy: "timeout", exit: { code: 7 } }).message).toBe(
+    "The program ran longer than 1000 ms and was told to end, and exited with 7.",
+  );
+  expect(outcomeOf({ ...facts, killedBy: "timeout", exit: { signal: 15 } }).message).toBe(
+    "The program ran longer than 1000 ms and was killed.",
+  );
+});
+
 test("CPU time says its limit, and a full disk keeps the exit code", () => {
   const outcome = outcomeOf({ ...facts, cpuExceeded: true, cpuLimitMs: 300 });
   expect(outcome).toMatchObject({
@@ -61,6 +70,15 @@ test("CPU time says its limit, and a full disk keeps the exit code", () => {
   expect(outcomeOf({ ...facts, exit: { code: 4 }, diskFull: true })).toMatchObject({
     exitCode: 4,
     message: "The program exited with 4. /workspace or /tmp was full.",
+  });
+});
+
+test("a kill for memory is told where it may be a neighbour's, and is the verdict of none that went on", () => {
+  const exited = { ...facts, exit: { code: 0 }, oomSeen: true };
+  expect(outcomeOf(exited).message).toBe("The program exited with 0. One of its processes was killed for memory.");
+  expect(outcomeOf({ ...exited, beside: true })).toMatchObject({
+    verdict: "EXITED",
+    message: "The program exited with 0. A process of its session was killed for memory.",
   });
 });
 

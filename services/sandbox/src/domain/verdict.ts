@@ -33,6 +33,8 @@ export interface RunFacts {
   readonly cpuExceeded?: boolean;
   /** The kernel killed something in the container for memory: process 1's count or the engine's flag. */
   readonly oomSeen: boolean;
+  /** From process 1: another command of the session ran meanwhile, and what was killed may be a process of that. */
+  readonly beside?: boolean;
   /** Why the container, the daemon or the service was lost. */
   readonly lost?: string;
   readonly wallLimitMs: number;
@@ -79,12 +81,17 @@ function ourEnd(facts: RunFacts): Outcome | undefined {
     case "cancel":
       return ended("CANCELLED", killedBy, "The run was cancelled.");
     case "timeout":
-      return ended("TIMEOUT_WALL", killedBy, `${who} ran longer than ${facts.wallLimitMs} ms and was killed.`);
+      return ended("TIMEOUT_WALL", killedBy, `${who} ran longer than ${facts.wallLimitMs} ms and ${stopped(facts)}.`);
     case "output":
       return ended("OUTPUT_LIMIT", killedBy, `${who} wrote without end and was killed.`);
     default:
       return facts.cpuExceeded === true ? cpuUsedUp(facts, who) : undefined;
   }
+}
+
+/** A command is told to end before it is killed, and may do so. */
+function stopped({ exit }: RunFacts): string {
+  return exit !== undefined && "code" in exit ? `was told to end, and exited with ${exit.code}` : "was killed";
 }
 
 function cpuUsedUp(facts: RunFacts, who: string): Outcome {
@@ -131,7 +138,8 @@ function subjectOf({ phase }: RunFacts): string {
 }
 
 function exitMessage(facts: RunFacts, code: number): string {
-  const memory = facts.oomSeen ? " One of its processes was killed for memory." : "";
+  const whose = facts.beside === true ? "A process of its session" : "One of its processes";
+  const memory = facts.oomSeen ? ` ${whose} was killed for memory.` : "";
   const disk = facts.diskFull === true ? " /workspace or /tmp was full." : "";
   return `${subjectOf(facts)} exited with ${code}.${memory}${disk}`;
 }

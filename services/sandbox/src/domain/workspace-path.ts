@@ -46,12 +46,19 @@ export function checkPaths(field: string, paths: readonly string[]): void {
   const seen = new Set<string>();
   for (const [index, path] of paths.entries()) {
     const foreign = field === "files" ? foreignFault(path) : undefined;
-    const fault = pathFault(path) ?? foreign ?? (seen.has(path) ? "the same path twice" : undefined);
-    if (fault !== undefined) violations.push({ field: `${field}[${index}].path`, found: fault, allowed });
+    const fault = pathFault(path) ?? foreign;
+    const at = `${field}[${index}].path`;
+    if (fault !== undefined) violations.push({ field: at, found: fault, allowed });
+    else if (seen.has(path)) {
+      violations.push({ field: at, found: `${JSON.stringify(path)} again`, allowed: "each path once" });
+    }
     seen.add(path);
   }
   if (violations.length > 0) throw invalidFields(violations.slice(0, 20));
-  checkFolders(field, seen);
+  const clash = folderClash(seen);
+  if (clash === undefined) return;
+  const found = `${JSON.stringify(clash)} as a file and as a folder`;
+  throw invalidField(`${field}[${paths.indexOf(clash)}].path`, found, "one of the two");
 }
 
 /** Refuses paths of which one is a file and a folder of the same set. */

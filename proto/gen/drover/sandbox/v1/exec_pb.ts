@@ -397,7 +397,8 @@ export type Execution = Message<"drover.sandbox.v1.Execution"> & {
   signal: string;
 
   /**
-   * The kernel killed at least one process of the container for memory.
+   * The kernel killed at least one process of the container for memory while this ran; in a session it may be
+   * another command's. The verdict OOM needs the end of this one's own program by SIGKILL as well.
    *
    * @generated from field: bool oom_seen = 9;
    */

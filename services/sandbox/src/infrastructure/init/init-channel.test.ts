@@ -43,8 +43,10 @@ test("a program's output, input window and exit", async () => {
   await channel.receive(
     Buffer.concat([encodeFrame(types.stdout, Buffer.from("o")), encodeFrame(types.stderr, Buffer.from("e"))]),
   );
-  await say(types.exit, { code: 3, user_us: 1000, system_us: 500, max_rss_bytes: 7, wall_us: 2000, oom_kills: 1 });
-  expect(await report).toEqual({ exit: { code: 3 }, oomKills: 1, wallMs: 2, cpuMs: 1.5, peakMemoryBytes: 7 });
+  const used = { user_us: 1000, system_us: 500, max_rss_bytes: 7, wall_us: 2000 };
+  await say(types.exit, { code: 3, ...used, oom_kills: 1, beside: true });
+  const facts = { oomKills: 1, beside: true, wallMs: 2, cpuMs: 1.5, peakMemoryBytes: 7 };
+  expect(await report).toEqual({ exit: { code: 3 }, ...facts });
   expect(output).toEqual(["stdout:o", "stderr:e"]);
 });
 

@@ -17,6 +17,7 @@ export function programReport(payload: Buffer): ProgramReport {
     ...(typeof report.error === "string" && report.error !== "" ? { launchError: report.error } : {}),
     ...(report.cpu_exceeded === true ? { cpuExceeded: true } : {}),
     ...(report.disk_full === true ? { diskFull: true } : {}),
+    ...(report.beside === true ? { beside: true } : {}),
     oomKills: natural(report.oom_kills),
     wallMs: natural(report.wall_us) / 1000,
     cpuMs: (natural(report.user_us) + natural(report.system_us)) / 1000,
@@ -54,6 +55,7 @@ const refusals: Readonly<Record<string, string>> = {
   NO_ROOM: "there is no room for it in the session's container",
   FORBIDDEN: "a command took away the permission to write there",
   IN_THE_WAY: "what a command left there is in its way",
+  NOT_COLLECTED: "what a command left there could not be read or taken over",
 };
 
 /** The REFUSED payload: which file was left out, and why in words. */

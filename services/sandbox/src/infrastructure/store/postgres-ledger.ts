@@ -20,6 +20,8 @@ export interface Instance {
 }
 
 const rowsAtOnce = 500;
+/** A living instance records the end of a run first and removes its container next. */
+const goingSeconds = 3;
 
 /** The instance's jobs over all tenants, in Postgres. */
 export class PostgresLedger implements Ledger {
@@ -85,6 +87,12 @@ export class PostgresLedger implements Ledger {
         .selectFrom("execution")
         .select(["id", "container_id"])
         .where("result", "is not", null)
+        .where((where) =>
+          where.or([
+            where("ended_at", "<", sql<Date>`now() - make_interval(secs => ${goingSeconds})`),
+            where(sql`result -> 'outcome' ->> 'killedBy'`, "=", "daemon"),
+          ]),
+        )
         .where((where) =>
           where.or([where("container_id", "in", ids), ...(runIds.length > 0 ? [where("id", "in", runIds)] : [])]),
         )

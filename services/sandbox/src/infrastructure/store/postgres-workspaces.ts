@@ -10,6 +10,7 @@ import {
   pathOf,
   sizeAfter,
 } from "../../domain/change-set.ts";
+import { byteSize, counted } from "../../domain/quantities.ts";
 import { sha256 } from "../sha256.ts";
 import { requireEpoch } from "./postgres-owner-rows.ts";
 import type { SandboxSchema } from "./schema.ts";
@@ -244,7 +245,7 @@ async function writeVersion(
 
 function checkLimits(size: { readonly files: number; readonly bytes: number }, { limits }: CommitOptions): void {
   if (size.files <= limits.maxFiles && size.bytes <= limits.maxBytes) return;
-  const message = `The workspace would hold ${size.files} files and ${size.bytes} bytes; allowed are ${limits.maxFiles} files and ${limits.maxBytes} bytes.`;
+  const message = `The workspace would hold ${counted(size.files, "file")} and ${byteSize(size.bytes)}; allowed are ${limits.maxFiles} files and ${byteSize(limits.maxBytes)}.`;
   throw new DroverError("RESOURCE_EXHAUSTED", message, { reason: "WORKSPACE_FULL", retryable: false });
 }
 
