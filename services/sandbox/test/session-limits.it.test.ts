@@ -159,8 +159,8 @@ test("a flood in the background costs bounded memory, shows its gap while it goe
 });
 
 test("of many commands at once sixteen are taken, and the others told to wait", async () => {
-  const { place, start } = await newTask();
-  await start("true");
+  const { place, start, shell } = await newTask();
+  await shell("true");
   const begun = await Promise.allSettled(Array.from({ length: 24 }, () => start("sleep 60", { background: true })));
   expect(begun.filter(({ status }) => status === "fulfilled")).toHaveLength(16);
   for (const end of begun) {
