@@ -91,7 +91,7 @@ async function expectInterruptionIn(suite: SuiteUnderTest, taskId: string): Prom
       .poll(() => page.getByTestId("event").filter({ hasText: "A worker takes the task up again." }).count())
       .toBe(1);
     await expect.poll(() => page.getByTestId("state").textContent()).toMatch(/succeeded/i);
-    expect(await page.locator('[data-running="true"]').count()).toBe(0);
+    await expect.poll(() => page.locator('[data-running="true"]').count()).toBe(0);
   } finally {
     await browser.close();
   }

@@ -20,7 +20,13 @@ interface FakeContainer extends Container {
 /** A backend in memory; `hold` keeps starts from ending until it is called again with false. */
 function fakeEngine() {
   const there = new Map<string, FoundContainer & { container: FakeContainer }>();
-  const state = { id: "sha256:1", refuse: false, started: 0, requests: [] as ContainerRequest[] };
+  const state = {
+    id: "sha256:1",
+    refuse: false,
+    started: 0,
+    requests: [] as ContainerRequest[],
+    gone: Promise.resolve(),
+  };
   let gate = Promise.withResolvers<void>();
   gate.resolve();
   const never = () => Promise.reject(new Error("not used"));
@@ -46,6 +52,7 @@ function fakeEngine() {
         sawOutOfMemory: async () => false,
         terminate: () => undefined,
         async [Symbol.asyncDispose]() {
+          await state.gone;
           there.delete(id);
         },
       };
@@ -192,6 +199,22 @@ test("an image that was built anew replaces all that waits", async () => {
   await quiet();
   fake.rebuild();
   await clock.advance(2000);
+  await quiet();
+  expect([...fake.there.keys()]).toEqual(["c2"]);
+  await pool[Symbol.asyncDispose]();
+});
+
+test("what the pool is removing is not found, so that nobody else removes it", async () => {
+  const fake = fakeEngine();
+  const { pool, clock } = poolOf(fake);
+  await quiet();
+  const removal = Promise.withResolvers<void>();
+  fake.state.gone = removal.promise;
+  fake.rebuild();
+  await clock.advance(2000);
+  await quiet();
+  expect([[...fake.there.keys()], await pool.found(ever)]).toEqual([["c1", "c2"], []]);
+  removal.resolve();
   await quiet();
   expect([...fake.there.keys()]).toEqual(["c2"]);
   await pool[Symbol.asyncDispose]();

@@ -87,7 +87,7 @@ export class WarmShelf {
     return this.#waiting.length;
   }
 
-  /** True for a container that waits here or is being started for here. */
+  /** True for a container that waits here, is being started for here, or goes. */
   holds(warmId: string): boolean {
     return this.#held.has(warmId);
   }
@@ -103,8 +103,8 @@ export class WarmShelf {
     this.#noteDemand();
     try {
       for (let warm = this.#waiting.shift(); warm !== undefined; warm = this.#waiting.shift()) {
-        this.#held.delete(warm.warmId);
         if (this.#usable(warm)) {
+          this.#held.delete(warm.warmId);
           warm.giveBack();
           return warm;
         }
@@ -119,10 +119,7 @@ export class WarmShelf {
   /** Gives one container up, or one that is being started, and resolves when its memory is free; undefined where there is none. */
   shed(): Promise<void> | undefined {
     const warm = this.#waiting.pop();
-    if (warm !== undefined) {
-      this.#held.delete(warm.warmId);
-      return this.#discard(warm);
-    }
+    if (warm !== undefined) return this.#discard(warm);
     const starting = [...this.#starting].find(({ claim }) => claim === undefined);
     if (starting === undefined) return [...this.#going][0];
     starting.shed.abort();
@@ -144,7 +141,6 @@ export class WarmShelf {
     const surplus = this.#waiting.filter((warm) => this.#usable(warm)).slice(this.#wanted());
     for (const warm of [...useless, ...surplus]) {
       this.#waiting.splice(this.#waiting.indexOf(warm), 1);
-      this.#held.delete(warm.warmId);
       void this.#discard(warm);
     }
     this.#refill();
@@ -236,11 +232,10 @@ export class WarmShelf {
       this.#waiting.push(warm);
       return;
     }
+    if (claim === undefined && warm !== undefined) return await this.#discard(warm);
     this.#held.delete(warmId);
-    if (claim !== undefined) {
-      warm?.giveBack();
-      claim(warm);
-    } else if (warm !== undefined) await this.#discard(warm);
+    warm?.giveBack();
+    claim?.(warm);
   }
 
   #fail(error: unknown): void {
@@ -254,6 +249,7 @@ export class WarmShelf {
   #discard(warm: Waiting): Promise<void> {
     const going = this.#remove(warm).finally(() => {
       warm.giveBack();
+      this.#held.delete(warm.warmId);
       this.#going.delete(going);
     });
     this.#going.add(going);
