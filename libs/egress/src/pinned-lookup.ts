@@ -36,7 +36,11 @@ export function pinnedLookup(policy: AddressPolicy, resolve: Resolver): LookupFu
   };
 }
 
-async function checkedAddresses(policy: AddressPolicy, resolve: Resolver, hostname: string) {
+/**
+ * The addresses of a host name, each of them checked. UNAVAILABLE where there are none, PERMISSION_DENIED where one is
+ * refused.
+ */
+export async function checkedAddresses(policy: AddressPolicy, resolve: Resolver, hostname: string) {
   const host = hostname.toLowerCase().replace(/\.$/, "");
   const addresses = await resolve(host).catch((cause: unknown) => {
     throw new DroverError("UNAVAILABLE", `The host name ${host.slice(0, 100)} cannot be resolved.`, {

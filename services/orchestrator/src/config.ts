@@ -1,4 +1,4 @@
-import { commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
+import { ConfigurationError, commonVariables, type Environment, env, parseEnvironment } from "@drover/runtime";
 import { recordedCalls } from "./domain/step.ts";
 
 /** Everything the service is told by its environment; see README.md for the meaning. */
@@ -57,6 +57,16 @@ export function readConfig(environment: Environment) {
     DROVER_APPROVAL_EXPIRY_MS: env.milliseconds({ min: 50, max: 600_000, default: 5_000 }),
     DROVER_WATCH_HEARTBEAT_MS: env.milliseconds({ min: 100, max: 300_000, default: 15_000 }),
     DROVER_CODE_LANGUAGES: env.list({ default: [] }),
+    DROVER_TOOL_HOSTS: env.list().optional(),
+    DROVER_TOOL_PRIVATE_HOSTS: env.list({ default: [] }),
+    DROVER_TOOL_SECRETS: env.secret({ default: "{}" }),
+    DROVER_TOOL_SECRETS_DIR: env.text().optional(),
+    DROVER_TOOL_POLL_MS: env.milliseconds({ min: 50, max: 600_000, default: 5_000 }),
+    DROVER_TOOL_LIST_MS: env.milliseconds({ min: 50, max: 60_000, default: 5_000 }),
+    DROVER_TOOL_LIST_TTL_MS: env.milliseconds({ min: 50, max: 3_600_000, default: 30_000 }),
+    DROVER_TOOL_DRAIN_MS: env.milliseconds({ min: 0, max: 3_600_000, default: 60_000 }),
+    DROVER_TOOL_IDLE_MS: env.milliseconds({ min: 1_000, max: 86_400_000, default: 600_000 }),
+    DROVER_TOOL_SCHEMA_TOKENS: env.integer({ min: 0, max: 1_000_000, default: 8_000 }),
   });
 }
 
@@ -91,6 +101,27 @@ export function decisionTimesOf(config: Config) {
 }
 
 type Config = ReturnType<typeof readConfig>;
+
+/** How the servers of tools are followed. */
+export function toolServerTimesOf(config: Config) {
+  return {
+    pollMs: config.DROVER_TOOL_POLL_MS,
+    listMs: config.DROVER_TOOL_LIST_MS,
+    listTtlMs: config.DROVER_TOOL_LIST_TTL_MS,
+    drainMs: config.DROVER_TOOL_DRAIN_MS,
+    idleMs: config.DROVER_TOOL_IDLE_MS,
+  };
+}
+
+/** Where servers of tools may be, and the secrets that their rows name. */
+export function toolServerAccessOf(config: Config) {
+  const hosts = config.DROVER_TOOL_HOSTS;
+  return {
+    rules: { ...(hosts === undefined ? {} : { allowHosts: hosts }), allowPrivate: config.DROVER_TOOL_PRIVATE_HOSTS },
+    secrets: secretsOf(config.DROVER_TOOL_SECRETS),
+    secretsDirectory: config.DROVER_TOOL_SECRETS_DIR,
+  };
+}
 
 /** Where the other services are. */
 export function peerAddressesOf(config: Config) {
@@ -172,4 +203,21 @@ export function submissionDefaultsOf(config: Config) {
       outputTokens: config.DROVER_MODEL_OUTPUT_TOKENS,
     },
   };
+}
+
+type ToolSecrets = Readonly<Record<string, Readonly<Record<string, string>>>>;
+
+/** Secrets by tenant and name. Throws ConfigurationError, which shows none, for what is no such JSON. */
+function secretsOf(text: string): ToolSecrets {
+  const isRecord = (value: unknown): value is Record<string, unknown> =>
+    typeof value === "object" && value !== null && !Array.isArray(value);
+  try {
+    const parsed: unknown = JSON.parse(text);
+    const sound = (one: unknown) => isRecord(one) && Object.values(one).every((value) => typeof value === "string");
+    if (isRecord(parsed) && Object.values(parsed).every(sound)) return parsed as ToolSecrets;
+  } catch {
+    // Told below.
+  }
+  const problem = 'allowed: JSON of texts by tenant and name, e.g. {"acme": {"ORDERS_TOKEN": "..."}}';
+  throw new ConfigurationError([{ variable: "DROVER_TOOL_SECRETS", problem }]);
 }

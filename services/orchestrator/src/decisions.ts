@@ -8,7 +8,7 @@ import { policyRpcs } from "./api/policy-rpcs.ts";
 import { expireApprovals } from "./application/expire-approvals.ts";
 import { PolicyBook } from "./application/policy-book.ts";
 import type { TaskSignals } from "./application/ports.ts";
-import type { ToolBox } from "./application/tool-ports.ts";
+import type { ToolBox, ToolCatalog } from "./application/tool-ports.ts";
 import { ApprovalHubs } from "./application/watch-approvals.ts";
 import { createLinearPatterns } from "./infrastructure/linear-patterns.ts";
 import { createPostgresApprovalStore } from "./infrastructure/postgres-approval-store.ts";
@@ -22,13 +22,14 @@ export function composeDecisions(parts: {
   readonly database: Database<OrchestratorSchema>;
   readonly signals: TaskSignals;
   readonly tools: ToolBox;
+  readonly catalog: ToolCatalog;
   readonly tracer: Tracer;
   readonly onFault: (fault: unknown, what: string) => void;
   readonly heartbeatMs: number;
   readonly pollMs: number;
   readonly expiryMs: number;
 }) {
-  const { database, signals, tools, tracer, onFault, heartbeatMs, pollMs, expiryMs } = parts;
+  const { database, signals, tools, catalog, tracer, onFault, heartbeatMs, pollMs, expiryMs } = parts;
   const patterns = createLinearPatterns();
   const policies = createPostgresPolicyStore(database);
   const approvals = createPostgresApprovalStore(database);
@@ -41,7 +42,7 @@ export function composeDecisions(parts: {
     /** Those of AgentService that are about policies. */
     policyRpcs: policyRpcs({ policies, patterns, book, tools }),
     serve: (router: RpcRouter) =>
-      router.service(ApprovalService, createApprovalService({ approvals, book, tools, signals, tracer, hubs })),
+      router.service(ApprovalService, createApprovalService({ approvals, book, catalog, signals, tracer, hubs })),
     /** Starts what runs by itself; disposing ends it and the watches of approvals. */
     start(): AsyncDisposable {
       const sweeper = expireApprovals({ ...shared, everyMs: expiryMs });

@@ -2,6 +2,7 @@ import type { Bus } from "@drover/bus";
 import { systemClock } from "@drover/kernel";
 import type { Database } from "@drover/postgres";
 import { createIdentityMinter } from "@drover/rpc";
+import type { Logger } from "@drover/runtime";
 import type { Tracer } from "@drover/tracing";
 import type { TaskSignals, TaskStore } from "./application/ports.ts";
 import type { RunParts } from "./application/run-task.ts";
@@ -23,6 +24,7 @@ import type { OrchestratorSchema } from "./infrastructure/schema.ts";
 import { CodeLanguages } from "./infrastructure/tools/code-languages.ts";
 import { standardTools } from "./infrastructure/tools/standard-tools.ts";
 import { createToolBox } from "./infrastructure/tools/tool-box.ts";
+import { composeToolServers } from "./tool-servers.ts";
 
 /** What the embedded profile gives to all services of its process. */
 export interface SharedParts {
@@ -48,12 +50,14 @@ export function composeLoop(
   parts: RecordParts & {
     readonly config: ReturnType<typeof readConfig>;
     readonly database: Database<OrchestratorSchema>;
+    readonly bus: Bus;
+    readonly logger: Logger;
     readonly tracer: Tracer;
     readonly outside: NonNullable<SharedParts["outside"]>;
     readonly onFault: (fault: unknown, what: string) => void;
   },
 ) {
-  const { config, database, store, signals, tracer, outside, onFault } = parts;
+  const { config, database, bus, logger, store, signals, tracer, outside, onFault } = parts;
   const minter = createIdentityMinter({ privateKey: config.DROVER_IDENTITY_PRIVATE_KEY, issuer: "orchestrator" });
   const maxMessageBytes = config.DROVER_MAX_MESSAGE_BYTES;
   const peers = started.use(connectPeers({ addresses: peerAddressesOf(config), minter, maxMessageBytes }));
@@ -62,9 +66,24 @@ export function composeLoop(
   const languages = started.use(new CodeLanguages(peers.sandbox, config.DROVER_CODE_LANGUAGES));
   const standard = { ...peers, languages, patienceMs: config.DROVER_TOOL_PATIENCE_MS };
   const tools = outside.tools ?? createToolBox(standardTools(standard));
-  const decisions = composeDecisions({ database, signals, tools, tracer, onFault, ...decisionTimesOf(config) });
+  const servers = composeToolServers({ config, database, bus, minter, tools, onFault, logger });
+  const { catalog } = servers;
+  started.use(catalog);
+  const deciding = { database, signals, tools, catalog, tracer, onFault };
+  const decisions = composeDecisions({ ...deciding, ...decisionTimesOf(config) });
   const run: RunParts = {
-    ...{ tools, policies: decisions.book, store, signals, tracer, model, onFault, clock: systemClock },
+    ...{
+      tools,
+      catalog,
+      choice: servers.choice,
+      policies: decisions.book,
+      store,
+      signals,
+      tracer,
+      model,
+      onFault,
+      clock: systemClock,
+    },
     memory: createRpcMemory(peers.memory, contextLimitsOf(config)),
     workspaces: createRpcWorkspaces(peers.sandbox),
     ...loopLimitsOf(config),
@@ -73,5 +92,6 @@ export function composeLoop(
     ...outside,
   };
   const names = tools.specs.map((spec) => spec.name);
-  return { run, peers, decisions, catalog: createAgentCatalog(names, languages, decisions.patterns) };
+  const agents = createAgentCatalog(names, languages, decisions.patterns);
+  return { run, peers, decisions, servers, catalog: agents };
 }

@@ -53,8 +53,8 @@ export async function startOrchestrator(environment: Environment, shared: Shared
   const tracer = started.use(createTracer({ service, bus, logger }));
 
   const outside = shared.outside ?? {};
-  const loop = composeLoop(started, { config, database, store, signals, tracer, outside, onFault });
-  const { run, peers, decisions, catalog } = loop;
+  const loop = composeLoop(started, { config, database, bus, logger, store, signals, tracer, outside, onFault });
+  const { run, peers, decisions, servers, catalog } = loop;
   // In one process over one locked data folder, everything that is held was held by an earlier self.
   const replica = config.DROVER_REPLICA ?? (shared.bus === undefined ? newId() : "embedded");
   const recording = { database, store, signals, tracer, onFault };
@@ -70,6 +70,7 @@ export async function startOrchestrator(environment: Environment, shared: Shared
         router.service(TaskService, createTaskService({ store, records, agents, signals, tracer, defaults, watch }));
         router.service(AgentService, { ...agentRpcs({ store: agents, catalog }), ...decisions.policyRpcs });
         decisions.serve(router);
+        servers.serve(router);
         privacy.serve(router);
       },
     }),

@@ -8,6 +8,7 @@ import { ApprovalService } from "@drover/proto/orchestrator/v1/approval_service"
 import { PrivacyService } from "@drover/proto/orchestrator/v1/privacy_service";
 import type { Task } from "@drover/proto/orchestrator/v1/task";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
+import { ToolServerService } from "@drover/proto/orchestrator/v1/tool_server_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
 import type { Environment } from "@drover/runtime";
 import { freshDatabase } from "@drover/testkit";
@@ -61,6 +62,7 @@ export async function startHarness(script?: Script, own?: { readonly databaseUrl
         approvals: createClient(ApprovalService, transport),
         agents: createClient(AgentService, transport),
         privacy: createClient(PrivacyService, transport),
+        servers: createClient(ToolServerService, transport),
         as: (tenant: string, scopes: readonly string[] = ["tasks:read", "tasks:write"], subject = "alice") => ({
           contextValues: actingAs({ tenant, subject, scopes }),
         }),

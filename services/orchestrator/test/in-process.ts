@@ -3,6 +3,7 @@ import { createInProcessBus } from "@drover/bus";
 import type { Message, ModelGateway } from "@drover/model";
 import { TaskState } from "@drover/proto/event/v1/task_event";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
+import { ToolServerService } from "@drover/proto/orchestrator/v1/tool_server_service";
 import { actingAs, createIdentityMinter, createRpcTransport, generateIdentityKeys } from "@drover/rpc";
 import { noopTracer } from "@drover/tracing";
 import type { ConversationMemory } from "../src/application/ports.ts";
@@ -19,6 +20,8 @@ export interface InProcessOptions {
   readonly tools: readonly Pick<Tool, "spec" | "execute">[];
   /** Tasks at once, and connections to the database. */
   readonly slots: number;
+  /** Further settings of the service. */
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** Every address of a peer leads nowhere: nothing may be called. */
@@ -45,6 +48,7 @@ export async function startInProcess(options: InProcessOptions) {
     ...{ DROVER_WORKER_SLOTS: String(options.slots), DROVER_TENANT_RUNNING: String(options.slots) },
     DROVER_IDENTITY_PUBLIC_KEYS: keys.publicKeys,
     DROVER_IDENTITY_PRIVATE_KEY: keys.privateKey,
+    ...options.settings,
   };
   const tools = createToolBox(options.tools.map((tool) => ({ timeoutMs: 10_000, replay: "safe", ...tool })));
   const bus = started.use(createInProcessBus());
@@ -62,9 +66,14 @@ export async function startInProcess(options: InProcessOptions) {
   const minter = createIdentityMinter({ privateKey: keys.privateKey, issuer: "gateway" });
   const transport = started.use(createRpcTransport({ addresses: service.address, audience: "orchestrator", minter }));
   const client = createClient(TaskService, transport);
-  const as = { contextValues: actingAs({ tenant: "bench", subject: "bench", scopes: ["tasks:read", "tasks:write"] }) };
+  const scopes = ["tasks:read", "tasks:write", "toolservers:read", "toolservers:write"];
+  const as = { contextValues: actingAs({ tenant: "bench", subject: "bench", scopes }) };
   const owned = started.move();
   return {
+    /** The rpcs of tool servers, on behalf of the tenant whose tasks are run. */
+    servers: createClient(ToolServerService, transport),
+    as,
+    publicKeys: keys.publicKeys,
     /** Submits a task and waits until it has succeeded; `answered` resolves when its model has given the answer. */
     async run(prompt: string, answered: Promise<void>): Promise<void> {
       const { task } = await client.submitTask({ prompt }, as);

@@ -10,6 +10,7 @@ describe("admittedMethod", () => {
     expect(target("/drover.orchestrator.v1.ApprovalService/DecideApproval")).toBe("orchestrator");
     expect(target("/drover.orchestrator.v1.AgentService/PutPolicy")).toBe("orchestrator");
     expect(target("/drover.orchestrator.v1.PrivacyService/Purge")).toBe("orchestrator");
+    expect(target("/drover.orchestrator.v1.ToolServerService/PutToolServer")).toBe("orchestrator");
     expect(target("/drover.sandbox.v1.WorkspaceService/PutFiles")).toBe("sandbox");
     expect(target("/drover.rag.v1.RetrievalService/Search")).toBe("rag");
     expect(target("/drover.memory.v1.ConversationService/BuildContext")).toBe("memory");

@@ -8,6 +8,7 @@ import { AgentService } from "@drover/proto/orchestrator/v1/agent_service";
 import { ApprovalService } from "@drover/proto/orchestrator/v1/approval_service";
 import { PrivacyService } from "@drover/proto/orchestrator/v1/privacy_service";
 import { TaskService } from "@drover/proto/orchestrator/v1/task_service";
+import { ToolServerService } from "@drover/proto/orchestrator/v1/tool_server_service";
 import { DocumentService } from "@drover/proto/rag/v1/document_service";
 import { RetrievalService } from "@drover/proto/rag/v1/retrieval_service";
 import { ExecService } from "@drover/proto/sandbox/v1/exec_service";
@@ -26,6 +27,7 @@ export const admittedServices: readonly { readonly service: DescService; readonl
   { service: AgentService, target: "orchestrator" },
   { service: ApprovalService, target: "orchestrator" },
   { service: PrivacyService, target: "orchestrator" },
+  { service: ToolServerService, target: "orchestrator" },
   { service: ExecService, target: "sandbox" },
   { service: WorkspaceService, target: "sandbox" },
   { service: DocumentService, target: "rag" },

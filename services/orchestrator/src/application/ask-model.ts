@@ -18,6 +18,8 @@ import type { NextAction } from "../domain/next-action.ts";
 import type { TaskUsage } from "../domain/task.ts";
 import { createDeltaFeed } from "./delta-feed.ts";
 import { markFed, unfed } from "./feed-memory.ts";
+import { throughModel } from "./middleware.ts";
+import type { Middleware } from "./middleware-ports.ts";
 import { offered } from "./offered-tools.ts";
 import { withPatience } from "./patience.ts";
 import type { ConversationMemory, TaskSignals } from "./ports.ts";
@@ -32,6 +34,7 @@ export interface AskParts {
   readonly signals: Pick<TaskSignals, "delta">;
   readonly tracer: Tracer;
   readonly tools: ToolBox;
+  readonly middleware?: readonly Middleware[];
   readonly clock: Clock;
   /** Patience with the memory service, ms. */
   readonly patienceMs: number;
@@ -83,7 +86,7 @@ export async function askModel(
   span.payload("input", () => JSON.stringify(messages));
   try {
     const request = { model: task.model, messages, maxOutputTokens: outputTokens };
-    const turn = await turnOf(parts, session, span, limit === undefined ? { ...request, tools } : request);
+    const turn = await hookedTurn(parts, session, span, limit === undefined ? { ...request, tools } : request);
     span.end({
       attributes: {
         [attr.responseModel]: turn.reply.model,
@@ -117,6 +120,16 @@ async function buildContext(parts: AskParts, session: TaskSession, round: Span):
   );
   markFed(session);
   return context;
+}
+
+/** A turn with what the middleware does before and after it. */
+function hookedTurn(parts: AskParts, session: TaskSession, span: Span, request: ModelRequest) {
+  const { task, control } = session;
+  const work = {
+    ...{ scope: session.scope(span), agent: task.agent, signal: control.signal },
+    note: (text: string) => span.event("note", { text }),
+  };
+  return throughModel(parts.middleware ?? [], work, request, (sent) => turnOf(parts, session, span, sent));
 }
 
 async function turnOf(

@@ -8,7 +8,7 @@ import { digest } from "./digest.ts";
 import type { PolicyBook } from "./policy-book.ts";
 import type { TaskSignals } from "./ports.ts";
 import type { Requester } from "./submit-task.ts";
-import type { ToolBox } from "./tool-ports.ts";
+import type { ToolCatalog } from "./tool-ports.ts";
 
 /** Characters of a comment, of edited arguments, and of what is shown of them. */
 const most = { comment: 500, edited: 1_300_000, preview: 4_096 } as const;
@@ -17,7 +17,7 @@ const most = { comment: 500, edited: 1_300_000, preview: 4_096 } as const;
 export interface DecideParts {
   readonly approvals: ApprovalStore;
   readonly book: PolicyBook;
-  readonly tools: Pick<ToolBox, "resolve">;
+  readonly catalog: ToolCatalog;
   readonly signals: TaskSignals;
   readonly tracer: Tracer;
 }
@@ -118,12 +118,13 @@ async function editOf({ editedArguments }: DecisionRequest): Promise<NewDecision
 }
 
 async function checkEdit(
-  { book, tools }: DecideParts,
+  { book, catalog }: DecideParts,
   { tenant, subject }: Requester,
   { tool, agent, requestedBy }: Approval,
   edited: string,
 ): Promise<void> {
-  const resolved = tools.resolve(tool, edited);
+  using lease = await catalog.lease(tenant);
+  const resolved = (lease.digests.has(tool) ? lease.foreign : lease.local).resolve(tool, edited);
   if ("refused" in resolved) {
     throw invalidField("edited_arguments", resolved.refused.summary, `arguments that fit the tool ${tool}`);
   }

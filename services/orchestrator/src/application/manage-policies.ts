@@ -1,4 +1,5 @@
 import { DroverError, decodePageToken, encodePageToken, invalidField, pageSize } from "@drover/kernel";
+import { isForeignName } from "../domain/foreign-tools.ts";
 import type { Policy } from "../domain/policy.ts";
 import { checkPolicy, checkPolicyName, policyLimits } from "../domain/policy-faults.ts";
 import type { LinearPatterns, PolicyRecord, PolicyStore } from "./decision-ports.ts";
@@ -64,7 +65,7 @@ export async function checkCall(
   call: { readonly agent: string; readonly tool: string; readonly arguments: string },
 ): Promise<Policy | undefined> {
   const names = namesOf(parts);
-  if (!names.includes(call.tool)) {
+  if (!names.includes(call.tool) && !isForeignName(call.tool)) {
     throw invalidField("tool", JSON.stringify(call.tool.slice(0, 80)), `one of ${names.join(", ")}`);
   }
   const judge = await parts.book.judgeOf(tenant);

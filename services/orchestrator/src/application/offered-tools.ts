@@ -1,10 +1,12 @@
 import type { ToolSpec } from "@drover/model";
 import { type ToolResult, toolFailure } from "../domain/tool-result.ts";
+import { findToolsName } from "./find-tools.ts";
 
 const known = new WeakMap<readonly ToolSpec[], Map<string, readonly ToolSpec[]>>();
 
 /**
- * The tools that an agent offers, in the box's order; `names` empty is all of them. The same lists give the same
+ * The tools that an agent offers, in the box's order; `names` empty is all of them. Where tools are found by search, the
+ * search is offered to every agent: it finds no others than the agent's. The same lists give the same
  * array, so that what is computed of it can be kept.
  */
 export function offered(specs: readonly ToolSpec[], names: readonly string[]): readonly ToolSpec[] {
@@ -12,7 +14,7 @@ export function offered(specs: readonly ToolSpec[], names: readonly string[]): r
   const lists = known.get(specs) ?? new Map<string, readonly ToolSpec[]>();
   known.set(specs, lists);
   const key = [...names].sort().join(" ");
-  const list = lists.get(key) ?? specs.filter((spec) => names.includes(spec.name));
+  const list = lists.get(key) ?? specs.filter(({ name }) => name === findToolsName || names.includes(name));
   if (lists.size < mostLists) lists.set(key, list);
   return list;
 }
@@ -22,6 +24,6 @@ const mostLists = 256;
 
 /** The refusal of a call of a tool that the agent does not offer; undefined for one that it does. */
 export function refusalOf(name: string, names: readonly string[]): ToolResult | undefined {
-  if (names.length === 0 || names.includes(name)) return undefined;
+  if (names.length === 0 || name === findToolsName || names.includes(name)) return undefined;
   return toolFailure("UNKNOWN_TOOL", `There is no tool ${JSON.stringify(name)}; there are ${names.join(", ")}.`);
 }

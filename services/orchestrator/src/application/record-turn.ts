@@ -33,7 +33,7 @@ export async function recordTurn(
   turn: AskedTurn,
 ): Promise<void> {
   const { decision } = turn.reply;
-  const step = stepOf(session, action, turn);
+  const step = stepOf(session, action, turn, parts.tools.pins ?? {});
   const intents = await intentsOf(turn, step.seq);
   const change = changeOf(session, action, { turn, step, intents });
   // A question without tools that was not answered is no round to go on from.
@@ -117,6 +117,7 @@ function stepOf(
   session: TaskSession,
   action: NextAction & { readonly kind: "ask" },
   { reply, usage, limit }: AskedTurn,
+  pins: Readonly<Record<string, string>>,
 ): Step {
   const { decision } = reply;
   return {
@@ -131,6 +132,7 @@ function stepOf(
       usage,
       role: "agent",
       last: limit !== undefined,
+      ...(Object.keys(pins).length === 0 || limit !== undefined ? {} : { pins }),
     },
   };
 }

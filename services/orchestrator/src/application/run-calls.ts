@@ -5,16 +5,21 @@ import { callsLeft } from "../domain/budget.ts";
 import type { NextAction } from "../domain/next-action.ts";
 import type { ToolCallRecord } from "../domain/step.ts";
 import { isOpenCall } from "../domain/tool-call-state.ts";
-import { toolFailure, type ViewLimits } from "../domain/tool-result.ts";
+import { loadedBy } from "../domain/tool-pins.ts";
+import { type ToolResult, toolFailure, type ViewLimits } from "../domain/tool-result.ts";
 import { completedEvent } from "./end-task.ts";
 import { executeTool } from "./execute-tool.ts";
+import { findToolsName } from "./find-tools.ts";
+import { unknownOutcome } from "./gate-calls.ts";
 import { type LostCall, settleLost } from "./lost-calls.ts";
+import { throughTool } from "./middleware.ts";
+import type { Middleware } from "./middleware-ports.ts";
 import { refusalOf } from "./offered-tools.ts";
 import type { CallResult, ConversationMemory, Workspaces } from "./ports.ts";
 import type { RuleParts } from "./read-rules.ts";
 import { recordableResult } from "./recordable-result.ts";
 import type { TaskSession } from "./task-session.ts";
-import type { ToolBox } from "./tool-ports.ts";
+import type { Tool, ToolBox } from "./tool-ports.ts";
 
 /** What running calls needs. */
 export interface CallParts extends RuleParts {
@@ -22,6 +27,7 @@ export interface CallParts extends RuleParts {
   readonly workspaces: Workspaces;
   readonly tracer: Tracer;
   readonly tools: ToolBox;
+  readonly middleware?: readonly Middleware[];
   readonly clock: Clock;
   readonly view: ViewLimits;
   /** Patience with the memory service for storing long results, ms. */
@@ -73,7 +79,7 @@ export async function runCalls(
   const step = {
     seq: session.lastStep + 1,
     round: session.task.round,
-    body: { kind: "results", turn: action.turn },
+    body: { kind: "results", turn: action.turn, ...loadedIn(results, tools) },
   } as const;
   await session.commit({
     results,
@@ -83,6 +89,13 @@ export async function runCalls(
   });
   session.unrecorded.clear();
   session.endRound();
+}
+
+/** The tools that were found in this turn and are on offer from the next one on. */
+function loadedIn(results: readonly CallResult[], tools: ReadonlyMap<string, string>) {
+  const found = results.filter(({ callId }) => tools.get(callId) === findToolsName);
+  const loaded = found.flatMap(({ artifacts }) => loadedBy(artifacts));
+  return loaded.length === 0 ? {} : { loaded };
 }
 
 /** The calls that were sent before and would be run now. */
@@ -111,6 +124,10 @@ function resolveAll(
     open.map((call) => {
       const refused = refusalOf(call.tool, tools);
       const resolved = refused === undefined ? resolve(parts, call) : { refused };
+      // One that was sent and whose tool is gone, or another one now, may have happened.
+      if (call.state === "DISPATCHED" && "refused" in resolved) {
+        return [call.callId, { refused: unknownOutcome(call.tool) }];
+      }
       // One that was sent before has been counted.
       if (!("tool" in resolved) || call.state === "DISPATCHED") return [call.callId, resolved];
       if (left <= 0) return [call.callId, { refused: toolFailure("BUDGET_EXHAUSTED", noCallsLeft) }];
@@ -141,7 +158,7 @@ async function runCall(
   resolved: Resolved | undefined,
 ): Promise<CallResult> {
   const { call, round } = site;
-  const { task, control } = session;
+  const { task } = session;
   const span = parts.tracer.start({
     tenant: task.tenant,
     name: call.tool,
@@ -153,13 +170,31 @@ async function runCall(
   span.payload("input", call.arguments);
   span.event("tool_input", { text: call.arguments });
   const begun = parts.clock.monotonicMs();
-  const patience = { totalMs: parts.toolPatienceMs, clock: parts.clock };
   const result =
     resolved !== undefined && "tool" in resolved
-      ? await executeTool(resolved.tool, resolved.args, contextOf(session, site, span), control.signal, { patience })
+      ? await runTool(parts, session, site, span, resolved)
       : (resolved?.refused ?? toolFailure("UNKNOWN_TOOL", "There is no such tool."));
   const durationMs = Math.round(parts.clock.monotonicMs() - begun);
   return await recordableResult(parts, session, { callId: call.callId, span, durationMs }, result);
+}
+
+function runTool(
+  parts: CallParts,
+  session: TaskSession,
+  site: CallSite,
+  span: Span,
+  { tool, args }: { readonly tool: Tool; readonly args: Readonly<Record<string, unknown>> },
+): Promise<ToolResult> {
+  const { task, control } = session;
+  const { callId, arguments: argumentsJson } = site.call;
+  const patience = { totalMs: parts.toolPatienceMs, clock: parts.clock };
+  const work = {
+    ...{ scope: session.scope(span), agent: task.agent, signal: control.signal },
+    note: (text: string) => span.event("note", { text }),
+  };
+  return throughTool(parts.middleware ?? [], work, { callId, tool: site.call.tool, argumentsJson }, () =>
+    executeTool(tool, args, contextOf(session, site, span), control.signal, { patience }),
+  );
 }
 
 function contextOf(session: TaskSession, { call, workspace }: CallSite, span: Span) {

@@ -10,6 +10,7 @@ import type { VerifyParts } from "./checked.ts";
 import { cancelTask, type EndParts, failTask, sayFarewell, settleCalls, succeedTask } from "./end-task.ts";
 import type { Claim, TaskSignals, TaskStore } from "./ports.ts";
 import { type RecordParts, recordTurn } from "./record-turn.ts";
+import { type RoundToolParts, RoundTools } from "./round-tools.ts";
 import { type CallParts, runCalls } from "./run-calls.ts";
 import type { RunControl } from "./run-control.ts";
 import { stopCalls } from "./stop-calls.ts";
@@ -20,7 +21,14 @@ import { verifyTask } from "./verify-task.ts";
 const releaseMs = 5_000;
 
 /** What working on a task needs. */
-export interface RunParts extends SessionParts, AskParts, RecordParts, CallParts, EndParts, VerifyParts {
+export interface RunParts
+  extends SessionParts,
+    AskParts,
+    RecordParts,
+    CallParts,
+    EndParts,
+    VerifyParts,
+    RoundToolParts {
   readonly store: Pick<TaskStore, "load" | "get" | "commit">;
   readonly signals: Pick<TaskSignals, "committed" | "delta">;
   readonly onFault: (fault: unknown, what: string) => void;
@@ -62,6 +70,7 @@ async function release(parts: RunParts, session: TaskSession): Promise<void> {
 }
 
 async function workOn(parts: RunParts, session: TaskSession): Promise<void> {
+  using round = new RoundTools(parts, session);
   for (;;) {
     if (session.control.stopped === "LEASE_LOST" || session.control.draining) return;
     if (session.control.stopped === "BUDGET_EXHAUSTED") {
@@ -70,8 +79,10 @@ async function workOn(parts: RunParts, session: TaskSession): Promise<void> {
     if (session.control.stopped === "TASK_CANCELLED") session.task = { ...session.task, cancelRequested: true };
     const action = nextAction(session.task, session.log);
     if (action.kind === "nothing") return;
+    const view = await round.viewOf(action);
+    if (view === undefined) continue;
     try {
-      await act(parts, session, action);
+      await act({ ...parts, ...view }, session, action);
     } catch (error) {
       await absorb(parts, session, action, error);
     }
@@ -164,6 +175,7 @@ function failureOf(error: DroverError, action: NextAction, session: TaskSession)
 
 /** Memory's errors say so in their reason; every other one of a question comes from the model. */
 function askFailureOf(error: DroverError): Failure {
+  if (error.reason.startsWith("HOOK_")) return { reason: error.reason, message: error.message };
   if (error.reason.startsWith("MEMORY_") || error.reason.startsWith("BUDGET_EXHAUSTED_"))
     return { reason: error.reason, message: error.message };
   if (error.reason === "BUDGET_UNSATISFIABLE" || error.reason === "CONTEXT_LENGTH_EXCEEDED") {

@@ -1,6 +1,7 @@
 import type { ToolSpec } from "@drover/model";
 import type { Span } from "@drover/tracing";
 import type { ToolResult } from "../domain/tool-result.ts";
+import type { Middleware } from "./middleware-ports.ts";
 import type { CallScope } from "./ports.ts";
 
 /** What a tool may know of the task it works for. */
@@ -19,6 +20,8 @@ export interface ToolContext extends CallScope {
 /** A tool: what the model is told of it, and what it does. */
 export interface Tool {
   readonly spec: ToolSpec;
+  /** What arguments are checked by, where that is more than what the model is told. */
+  readonly schema?: Readonly<Record<string, unknown>>;
   /** Longest run of a call. */
   readonly timeoutMs: number;
   /**
@@ -52,9 +55,27 @@ export interface ToolBox {
   readonly specs: readonly ToolSpec[];
   /** Names of the tools that are used by asking again and again. */
   readonly polling: ReadonlySet<string>;
+  /** Digests of tools that are offered for the first time in a task, to be recorded with its turn. */
+  readonly pins?: Readonly<Record<string, string>>;
   /** The tool and its checked arguments, or the result that tells the model what is wrong with them. */
   resolve(
     name: string,
     argumentsJson: string,
   ): { readonly tool: Tool; readonly args: Readonly<Record<string, unknown>> } | { readonly refused: ToolResult };
+}
+
+/** The tools of a tenant in one version, which stays whole for as long as it is held. Disposing lets go of it. */
+export interface ToolLease extends Disposable {
+  readonly local: ToolBox;
+  /** The tools of servers; `specs` is the same array for the whole version. */
+  readonly foreign: ToolBox;
+  /** Digests of the tools of servers, by name. */
+  readonly digests: ReadonlyMap<string, string>;
+  readonly hooks: readonly Middleware[];
+}
+
+/** The tools of every tenant, which change while the service runs. */
+export interface ToolCatalog {
+  /** The tenant's tools as they are now. UNAVAILABLE where its servers were never read and the database is away. */
+  lease(tenant: string): Promise<ToolLease>;
 }

@@ -1,4 +1,5 @@
 import { type FieldViolation, invalidFields } from "@drover/kernel";
+import { isForeignName } from "./foreign-tools.ts";
 import type { TaskBudgets } from "./task.ts";
 
 /** Bounds of an agent. */
@@ -203,9 +204,15 @@ function toolFaults(tools: readonly string[], catalog: AgentCatalog): FieldViola
     return [{ field: "agent.tools", found: `${tools.length} names`, allowed: `at most ${agentLimits.tools}` }];
   }
   return tools.flatMap((tool, index) =>
-    catalog.tools.includes(tool)
+    catalog.tools.includes(tool) || isForeignName(tool)
       ? []
-      : [{ field: `agent.tools[${index}]`, found: quoted(tool), allowed: `one of ${catalog.tools.join(", ")}` }],
+      : [
+          {
+            field: `agent.tools[${index}]`,
+            found: quoted(tool),
+            allowed: `one of ${catalog.tools.join(", ")}, or <server>__<tool>`,
+          },
+        ],
   );
 }
 

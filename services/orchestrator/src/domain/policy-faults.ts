@@ -1,4 +1,5 @@
 import { type FieldViolation, invalidFields } from "@drover/kernel";
+import { isForeignName } from "./foreign-tools.ts";
 import type { ArgumentCondition, Policy } from "./policy.ts";
 
 /** Bounds of a rule, and how many a tenant may have. */
@@ -48,8 +49,8 @@ function* faultsOf(policy: Policy, tools: readonly string[]): Generator<FieldVio
   if (!Number.isInteger(priority) || Math.abs(priority) > 1_000_000) {
     yield { field: "policy.priority", found: String(priority), allowed: "-1000000 to 1000000" };
   }
-  if (!toolPattern.test(tool) || !(tool.includes("*") || tools.includes(tool))) {
-    const allowed = `one of ${tools.join(", ")}, or a pattern with *`;
+  if (!toolPattern.test(tool) || !(tool.includes("*") || tools.includes(tool) || isForeignName(tool))) {
+    const allowed = `one of ${tools.join(", ")}, <server>__<tool>, or a pattern with *`;
     yield { field: "policy.tool", found: shown(tool), allowed };
   }
   if (reason.length > policyLimits.reasonCharacters) {

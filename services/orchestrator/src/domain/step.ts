@@ -18,9 +18,11 @@ export type StepBody =
       readonly role?: "agent";
       /** The turn was asked for without tools, because a budget was used up. */
       readonly last: boolean;
+      /** Tools of servers that this turn was the first to be offered, with the digests of their form. */
+      readonly pins?: Readonly<Record<string, string>>;
     }
-  /** The results of the calls of step `turn` are in the call log. */
-  | { readonly kind: "results"; readonly turn: number }
+  /** The results of the calls of step `turn` are in the call log; `loaded` are tools that were found and are on offer now. */
+  | { readonly kind: "results"; readonly turn: number; readonly loaded?: readonly string[] }
   /** The answer of the turn before it was checked. */
   | {
       readonly kind: "verification";
@@ -36,6 +38,8 @@ export type StepBody =
       readonly text: string;
       /** What it is about, UPPER_SNAKE_CASE, where the loop itself has to know. */
       readonly code?: string;
+      /** Tools of servers that are offered in another form from here on. */
+      readonly pins?: Readonly<Record<string, string>>;
     };
 
 /** A step in its place. */

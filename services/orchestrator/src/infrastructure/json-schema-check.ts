@@ -1,3 +1,4 @@
+import type { ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { RE2JS } from "re2js";
 import type { VerificationFinding } from "../domain/task.ts";
@@ -42,9 +43,15 @@ export function jsonSchemaFault(schema: string): string | undefined {
   }
 }
 
-/** A schema is compiled by itself, so that its `$id` meets no other. `$ref` reaches nothing outside of it. */
 function compiled(schema: string) {
-  const parsed: unknown = JSON.parse(schema);
+  return compiledSchema(JSON.parse(schema));
+}
+
+/**
+ * A JSON Schema (draft 2020-12) of somebody else as a check. It is compiled by itself, so that its `$id` meets no other;
+ * `$ref` reaches nothing outside of it, and its patterns are linear. Throws for what is none.
+ */
+export function compiledSchema(parsed: unknown): ValidateFunction {
   if (typeof parsed !== "boolean" && (typeof parsed !== "object" || parsed === null || Array.isArray(parsed))) {
     throw new TypeError("a JSON Schema is an object");
   }

@@ -10,7 +10,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file drover/event/v1/bus.proto.
  */
 export const file_drover_event_v1_bus: GenFile = /*@__PURE__*/
-  fileDesc("Chlkcm92ZXIvZXZlbnQvdjEvYnVzLnByb3RvEg9kcm92ZXIuZXZlbnQudjEiMwoORXZlbnRDb21taXR0ZWQSDwoHdGFza19pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoAyLMAQoKVG9rZW5EZWx0YRIPCgd0YXNrX2lkGAEgASgJEgwKBHN0ZXAYAiABKAMSNAoHY2hhbm5lbBgDIAEoDjIjLmRyb3Zlci5ldmVudC52MS5Ub2tlbkRlbHRhLkNoYW5uZWwSDgoGb2Zmc2V0GAQgASgDEgwKBHRleHQYBSABKAkiSwoHQ2hhbm5lbBIXChNDSEFOTkVMX1VOU1BFQ0lGSUVEEAASEAoMQ0hBTk5FTF9URVhUEAESFQoRQ0hBTk5FTF9SRUFTT05JTkcQAiI3ChFSZXZpc2lvbkNvbW1pdHRlZBIQCgh0cmFjZV9pZBgBIAEoCRIQCghyZXZpc2lvbhgCIAEoAyIcCglXb3JrUmVhZHkSDwoHdGFza19pZBgBIAEoCSI/Cg1UYXNrQ2FuY2VsbGVkEg8KB3Rhc2tfaWQYASABKAkSDQoFYWN0b3IYAiABKAkSDgoGcmVhc29uGAMgASgJIi0KEkNvbnZlcnNhdGlvbkNsb3NlZBIXCg9jb252ZXJzYXRpb25faWQYASABKAliBnByb3RvMw");
+  fileDesc("Chlkcm92ZXIvZXZlbnQvdjEvYnVzLnByb3RvEg9kcm92ZXIuZXZlbnQudjEiMwoORXZlbnRDb21taXR0ZWQSDwoHdGFza19pZBgBIAEoCRIQCghzZXF1ZW5jZRgCIAEoAyLMAQoKVG9rZW5EZWx0YRIPCgd0YXNrX2lkGAEgASgJEgwKBHN0ZXAYAiABKAMSNAoHY2hhbm5lbBgDIAEoDjIjLmRyb3Zlci5ldmVudC52MS5Ub2tlbkRlbHRhLkNoYW5uZWwSDgoGb2Zmc2V0GAQgASgDEgwKBHRleHQYBSABKAkiSwoHQ2hhbm5lbBIXChNDSEFOTkVMX1VOU1BFQ0lGSUVEEAASEAoMQ0hBTk5FTF9URVhUEAESFQoRQ0hBTk5FTF9SRUFTT05JTkcQAiI3ChFSZXZpc2lvbkNvbW1pdHRlZBIQCgh0cmFjZV9pZBgBIAEoCRIQCghyZXZpc2lvbhgCIAEoAyIcCglXb3JrUmVhZHkSDwoHdGFza19pZBgBIAEoCSI/Cg1UYXNrQ2FuY2VsbGVkEg8KB3Rhc2tfaWQYASABKAkSDQoFYWN0b3IYAiABKAkSDgoGcmVhc29uGAMgASgJIi0KEkNvbnZlcnNhdGlvbkNsb3NlZBIXCg9jb252ZXJzYXRpb25faWQYASABKAkiIgoNQ29uZmlnQ2hhbmdlZBIRCgl0ZW5hbnRfaWQYASABKAliBnByb3RvMw");
 
 /**
  * On drover.event.<tenant>.<task>: this sequence was committed. A hint; the log is in the database.
@@ -204,4 +204,23 @@ export type ConversationClosed = Message<"drover.event.v1.ConversationClosed"> &
  */
 export const ConversationClosedSchema: GenMessage<ConversationClosed> = /*@__PURE__*/
   messageDesc(file_drover_event_v1_bus, 5);
+
+/**
+ * On drover.config.<what>: configuration of this tenant was changed.
+ *
+ * @generated from message drover.event.v1.ConfigChanged
+ */
+export type ConfigChanged = Message<"drover.event.v1.ConfigChanged"> & {
+  /**
+   * @generated from field: string tenant_id = 1;
+   */
+  tenantId: string;
+};
+
+/**
+ * Describes the message drover.event.v1.ConfigChanged.
+ * Use `create(ConfigChangedSchema)` to create a new message.
+ */
+export const ConfigChangedSchema: GenMessage<ConfigChanged> = /*@__PURE__*/
+  messageDesc(file_drover_event_v1_bus, 6);
 

@@ -2,14 +2,30 @@ import type { ToolSpec } from "@drover/model";
 import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import type { Tool, ToolBox } from "../../application/tool-ports.ts";
 import { toolFailure } from "../../domain/tool-result.ts";
+import { compiledSchema } from "../json-schema-check.ts";
 
 /** Faults of arguments that are told at once. */
 const toldFaults = 8;
 
+/**
+ * The tools of other teams' servers. Arguments are checked as in {@link createToolBox}; a schema is compiled when its tool
+ * is first called, and a tool whose schema means nothing is refused then.
+ */
+export function createForeignToolBox(tools: readonly Tool[]): ToolBox {
+  return boxOf(tools, lazyCheck);
+}
+
+const foreignChecks = new WeakMap<object, ValidateFunction>();
+
+function lazyCheck({ spec, schema = spec.parameters }: Tool): ValidateFunction {
+  const check = foreignChecks.get(schema) ?? compiledSchema(schema);
+  foreignChecks.set(schema, check);
+  return check;
+}
+
 /** The tools on offer. Arguments are checked against the tool's own schema before it sees them. */
 export function createToolBox(tools: readonly Tool[]): ToolBox {
   const ajv = new Ajv({ allErrors: true, strict: true, coerceTypes: false, useDefaults: false });
-  const known = new Map(tools.map((tool) => [tool.spec.name, tool]));
   // A spec may change, and is then another object.
   const checks = new WeakMap<ToolSpec, ValidateFunction>();
   const checkOf = ({ spec }: Tool): ValidateFunction => {
@@ -18,10 +34,18 @@ export function createToolBox(tools: readonly Tool[]): ToolBox {
     return check;
   };
   for (const tool of tools) checkOf(tool);
+  return boxOf(tools, checkOf);
+}
+
+function boxOf(tools: readonly Tool[], checkOf: (tool: Tool) => ValidateFunction): ToolBox {
+  const known = new Map(tools.map((tool) => [tool.spec.name, tool]));
   const names = [...known.keys()].join(", ");
+  let specs = tools.map((tool) => tool.spec);
   return {
     get specs() {
-      return tools.map((tool) => tool.spec);
+      // The same array as long as no spec has changed: what is computed of it can be kept.
+      if (tools.some((tool, index) => specs[index] !== tool.spec)) specs = tools.map((tool) => tool.spec);
+      return specs;
     },
     polling: new Set(tools.filter((tool) => tool.polling === true).map((tool) => tool.spec.name)),
     resolve(name, argumentsJson) {
@@ -35,13 +59,22 @@ export function createToolBox(tools: readonly Tool[]): ToolBox {
       if (args === undefined) {
         return { refused: toolFailure("BAD_ARGUMENTS", "The arguments are not one JSON object; write them as one.") };
       }
-      const check = checkOf(tool);
+      const check = usable(tool, checkOf);
+      if (typeof check === "string") return { refused: toolFailure("TOOL_UNUSABLE", check) };
       if (!check(args)) {
         return { refused: toolFailure("BAD_ARGUMENTS", `The arguments of ${name} do not fit: ${faultsOf(check)}.`) };
       }
       return { tool, args };
     },
   };
+}
+
+function usable(tool: Tool, checkOf: (tool: Tool) => ValidateFunction): ValidateFunction | string {
+  try {
+    return checkOf(tool);
+  } catch {
+    return `The schema of ${tool.spec.name} cannot be used, so that it cannot be called.`;
+  }
 }
 
 function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
