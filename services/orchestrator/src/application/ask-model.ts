@@ -182,7 +182,7 @@ function reserve(
     : `what is left of it is not enough for another call of the model`;
   throw new DroverError(
     "RESOURCE_EXHAUSTED",
-    `The task has ${exhaustedText(task, allowance.limit)} and no final answer: ${why}.`,
+    `The task has reached ${exhaustedText(task, allowance.limit)} without a final answer: ${why}.`,
     { reason: exhaustedReason(allowance.limit), retryable: false },
   );
 }

@@ -91,4 +91,7 @@ test("calls that are left, the time to work, and the words", () => {
   expect([0, 10_000, 3_600_000].map(workingMs)).toEqual([0, 7_500, 3_570_000]);
   expect(exhaustedText({ ...unspent, maxRounds: 1 }, "ROUNDS")).toBe("the limit of 1 round");
   expect(exhaustedText(limited({ costNanoUsd: 25_000_000 }), "COST")).toBe("the limit of 0.025 USD");
+  expect(exhaustedText(limited({ costNanoUsd: 1 }), "COST")).toBe("the limit of 0.000000001 USD");
+  expect(exhaustedText(limited({ costNanoUsd: 2_000_000_000 }), "COST")).toBe("the limit of 2 USD");
+  expect(exhaustedText(limited({ tokens: 1 }), "TOKENS")).toBe("the limit of 1 token");
 });

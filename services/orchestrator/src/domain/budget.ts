@@ -76,12 +76,17 @@ export function exhaustedText(task: Spender, limit: BudgetKind): string {
     case "WALL_TIME":
       return `the limit of ${budgets.wallMs / 1_000} s of work`;
     case "TOKENS":
-      return `the limit of ${budgets.tokens} tokens`;
+      return `the limit of ${budgets.tokens} ${budgets.tokens === 1 ? "token" : "tokens"}`;
     case "COST":
-      return `the limit of ${budgets.costNanoUsd / 1e9} USD`;
+      return `the limit of ${usd(budgets.costNanoUsd)} USD`;
     case "TOOL_CALLS":
       return `the limit of ${budgets.toolCalls} tool ${budgets.toolCalls === 1 ? "call" : "calls"}`;
   }
+}
+
+/** Without an exponent: `0.005`, `0.000000001`. */
+function usd(nano: number): string {
+  return (nano / 1e9).toFixed(9).replace(/\.?0+$/, "");
 }
 
 /** The failure reason of a task whose budget ran out without an answer. */
