@@ -5,7 +5,7 @@ export interface ToolCall {
   /** The id the provider gave; only echoed back to it. Unique within its turn, never trusted beyond it. */
   readonly providerCallId: string;
   readonly name: string;
-  /** The argument text exactly as the model wrote it; usually, but not certainly, a JSON object. */
+  /** The argument text as the model wrote it, slips repaired; usually, but not certainly, a JSON object. */
   readonly argumentsJson: string;
 }
 
