@@ -2,6 +2,7 @@ import { DroverError } from "@drover/kernel";
 import { decisionOf } from "../decision.ts";
 import type { ModelEvent, ModelReply } from "../gateway.ts";
 import type { ModelUsage } from "../usage.ts";
+import { ReasoningTags } from "./reasoning-tags.ts";
 import { ToolCallAssembly, type ToolCallDelta } from "./tool-call-assembly.ts";
 import { usageOf } from "./wire-usage.ts";
 
@@ -27,7 +28,7 @@ const mostCharacters = 1_300_000;
 /** Reads the chunks of one turn: turns each into events and gathers what the reply needs. */
 export class TurnReader {
   readonly #calls = new ToolCallAssembly();
-  #text = "";
+  readonly #content = new ReasoningTags();
   #refusal = "";
   #reasoning = "";
   #argumentText = "";
@@ -57,11 +58,12 @@ export class TurnReader {
   /** The last event. `estimate` counts the tokens of a text; it is used when no usage was reported. */
   reply(requestedModel: string, promptTokens: () => number, estimate: (text: string) => number): ModelReply {
     const finishReason = this.#finishReason ?? "";
-    const turn = { text: this.#text, refusal: this.#refusal, toolCalls: this.#calls.finish(), finishReason };
+    const { text, reasoning } = this.#content.finish();
+    const turn = { text, refusal: this.#refusal, toolCalls: this.#calls.finish(), finishReason };
     return {
       type: "decision",
       decision: decisionOf(turn),
-      usage: this.#usage ?? this.#estimated(promptTokens, estimate),
+      usage: this.#usage ?? this.#estimated(promptTokens, estimate, text, reasoning),
       model: this.#model === "" ? requestedModel : this.#model,
       finishReason,
     };
@@ -74,12 +76,9 @@ export class TurnReader {
       this.#reasoning += reasoning;
       yield { type: "reasoning", text: reasoning };
     }
-    const text = textOf(delta.content);
-    if (text !== "") {
-      this.#count(text);
-      this.#text += text;
-      yield { type: "text", text };
-    }
+    const content = textOf(delta.content);
+    this.#count(content);
+    for (const { kind, text } of this.#content.push(content)) yield { type: kind, text };
     const refusal = textOf(delta.refusal);
     this.#count(refusal);
     this.#refusal += refusal;
@@ -101,10 +100,14 @@ export class TurnReader {
     });
   }
 
-  #estimated(promptTokens: () => number, estimate: (text: string) => number): ModelUsage {
-    const reasoningTokens = estimate(this.#reasoning);
-    const outputTokens =
-      reasoningTokens + estimate(this.#text) + estimate(this.#refusal) + estimate(this.#argumentText);
+  #estimated(
+    promptTokens: () => number,
+    estimate: (text: string) => number,
+    text: string,
+    reasoning: string,
+  ): ModelUsage {
+    const reasoningTokens = estimate(this.#reasoning + reasoning);
+    const outputTokens = reasoningTokens + estimate(text) + estimate(this.#refusal) + estimate(this.#argumentText);
     return { inputTokens: promptTokens(), outputTokens, cachedInputTokens: 0, reasoningTokens, estimated: true };
   }
 }
