@@ -7,6 +7,8 @@ export interface ToolCall {
   readonly name: string;
   /** The argument text as the model wrote it, slips repaired; usually, but not certainly, a JSON object. */
   readonly argumentsJson: string;
+  /** The model wrote it into its text, where it was found. */
+  readonly recovered?: true;
 }
 
 export interface SystemMessage {

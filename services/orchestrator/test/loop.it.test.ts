@@ -94,6 +94,19 @@ test("arguments with a slip are mended, texts are read as what the tool wants, a
   expect(stateName((await ended(replica, "acme", task.id)).state)).toBe("SUCCEEDED");
 });
 
+test("a call that the model wrote into its text is run as one", async () => {
+  const written = '<tool_call>{"name":"run_code","arguments":{"language":"python","code":"print found"}}</tool_call>';
+  harness.model.use(turnsScript([{ text: `I run it.\n${written}` }, { text: "It ran." }]));
+  const task = await submit(replica, "acme", "Run it");
+  const events = await eventsOf(replica, "acme", task.id);
+  const results = events.flatMap(({ event }) => (event.case === "toolCallCompleted" ? [event.value] : []));
+  expect(results.map(({ tool, errorCode }) => [tool, errorCode])).toEqual([["run_code", ""]]);
+  const done = await ended(replica, "acme", task.id);
+  expect([stateName(done.state), done.answer]).toEqual(["SUCCEEDED", "It ran."]);
+  const log = harness.peers.conversations.get(done.conversationId) ?? [];
+  expect(log.map(({ text }) => text).join("\n")).not.toContain("<tool_call>");
+});
+
 test("unknown tools, bad arguments and a sandbox that is away are results, and the loop goes on", async () => {
   harness.peers.sandboxDown = true;
   const calls = [

@@ -97,41 +97,6 @@ const turns: Record<
     decision: { kind: "content_filter", text: "A" },
   },
   "nothing at all": { wire: [frame(null, "stop"), done], decision: { kind: "empty" } },
-  "thoughts between tags, cut in the middle of a tag": {
-    wire: [
-      frame({ content: "<th" }),
-      frame({ content: "ink>Let me see.</thi" }),
-      frame({ content: "nk>\n\nHi" }),
-      frame({}, "stop"),
-      done,
-    ],
-    decision: { kind: "final", text: "Hi" },
-    usage: expect.objectContaining({ estimated: true, reasoningTokens: 4 }),
-  },
-  "thoughts without an end": { wire: [frame({ content: "<think>Hm" }, "stop"), done], decision: { kind: "empty" } },
-  "arguments with a slip": {
-    wire: [
-      frame({ tool_calls: [{ index: 0, id: 7, function: { name: "grep", arguments: "{'p':" } }] }),
-      frame({ tool_calls: [{ index: 0, id: "", function: { name: "", arguments: "'x',}" } }] }, "tool_calls"),
-      done,
-    ],
-    decision: expect.objectContaining({
-      toolCalls: [expect.objectContaining({ providerCallId: "7", argumentsJson: '{"p":"x"}' })],
-    }),
-  },
-  "a byte order mark, names of events and data over two lines": {
-    wire: [
-      "\uFEFF: begin\n\n",
-      `event: message\nid: 1\n${frame({ content: "a" }).replace('"choices"', '\ndata: "choices"')}`,
-      frame({ content: "b" }, "stop"),
-      done,
-    ],
-    decision: { kind: "final", text: "ab" },
-  },
-  "a finish reason of the vendor's own": {
-    wire: [frame({ content: "A" }, "repetition_truncation"), done],
-    decision: { kind: "final", text: "A" },
-  },
   "content as parts and another choice": {
     wire: [
       `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}\n\n`,

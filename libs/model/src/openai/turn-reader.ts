@@ -1,6 +1,9 @@
-import { DroverError } from "@drover/kernel";
+import { DroverError, newId } from "@drover/kernel";
 import { decisionOf } from "../decision.ts";
 import type { ModelEvent, ModelReply } from "../gateway.ts";
+import type { WrittenCall } from "../markup/family.ts";
+import { MarkupFilter, withoutMarkup } from "../markup/markup-filter.ts";
+import type { ToolCall } from "../message.ts";
 import type { ModelUsage } from "../usage.ts";
 import { ReasoningTags } from "./reasoning-tags.ts";
 import { ToolCallAssembly, type ToolCallDelta } from "./tool-call-assembly.ts";
@@ -29,6 +32,8 @@ const mostCharacters = 1_300_000;
 export class TurnReader {
   readonly #calls = new ToolCallAssembly();
   readonly #content = new ReasoningTags();
+  readonly #offered: ReadonlySet<string>;
+  readonly #shown: MarkupFilter;
   #refusal = "";
   #reasoning = "";
   #argumentText = "";
@@ -36,6 +41,12 @@ export class TurnReader {
   #usage: ModelUsage | undefined;
   #model = "";
   #characters = 0;
+
+  /** `offered` are the names of the tools that the model was told of. */
+  constructor(offered: readonly string[]) {
+    this.#offered = new Set(offered);
+    this.#shown = new MarkupFilter(this.#offered);
+  }
 
   /**
    * The events of one chunk, in order. Only the choice 0 is read. FAILED_PRECONDITION with reason
@@ -58,14 +69,18 @@ export class TurnReader {
   /** The last event. `estimate` counts the tokens of a text; it is used when no usage was reported. */
   reply(requestedModel: string, promptTokens: () => number, estimate: (text: string) => number): ModelReply {
     const finishReason = this.#finishReason ?? "";
-    const { text, reasoning } = this.#content.finish();
-    const turn = { text, refusal: this.#refusal, toolCalls: this.#calls.finish(), finishReason };
+    const { text: whole, reasoning } = this.#content.finish();
+    const { text, calls, stripped } = withoutMarkup(whole, this.#offered);
+    const made = this.#calls.finish();
+    const toolCalls = made.length > 0 ? made : calls.map(recoveredCall);
+    const turn = { text, refusal: this.#refusal, toolCalls, finishReason };
     return {
       type: "decision",
       decision: decisionOf(turn),
-      usage: this.#usage ?? this.#estimated(promptTokens, estimate, text, reasoning),
+      usage: this.#usage ?? this.#estimated(promptTokens, estimate, whole, reasoning),
       model: this.#model === "" ? requestedModel : this.#model,
       finishReason,
+      ...(stripped.length === 0 ? {} : { stripped }),
     };
   }
 
@@ -78,7 +93,10 @@ export class TurnReader {
     }
     const content = textOf(delta.content);
     this.#count(content);
-    for (const { kind, text } of this.#content.push(content)) yield { type: kind, text };
+    for (const piece of this.#content.push(content)) {
+      const text = piece.kind === "text" ? this.#shown.push(piece.text) : piece.text;
+      if (text !== "") yield { type: piece.kind, text };
+    }
     const refusal = textOf(delta.refusal);
     this.#count(refusal);
     this.#refusal += refusal;
@@ -110,6 +128,12 @@ export class TurnReader {
     const outputTokens = reasoningTokens + estimate(text) + estimate(this.#refusal) + estimate(this.#argumentText);
     return { inputTokens: promptTokens(), outputTokens, cachedInputTokens: 0, reasoningTokens, estimated: true };
   }
+}
+
+/** A call that stood in the text, as one that was made. */
+function recoveredCall({ name, args }: WrittenCall): ToolCall {
+  const providerCallId = `call_${newId()}`;
+  return { callId: newId(), providerCallId, name, argumentsJson: JSON.stringify(args), recovered: true };
 }
 
 /** Text as a string or as an array of text parts. */
