@@ -27,6 +27,8 @@ export interface ModelReply {
   readonly model: string;
   /** The provider's finish reason, unchanged; for traces only. */
   readonly finishReason: string;
+  /** Names of tools, none of them on offer, whose calls stood in the text and were left out of it. */
+  readonly stripped?: readonly string[];
 }
 
 /** What a turn sends while it runs. Deltas are for display; the reply supersedes them. */

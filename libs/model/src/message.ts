@@ -5,8 +5,10 @@ export interface ToolCall {
   /** The id the provider gave; only echoed back to it. Unique within its turn, never trusted beyond it. */
   readonly providerCallId: string;
   readonly name: string;
-  /** The argument text exactly as the model wrote it; usually, but not certainly, a JSON object. */
+  /** The argument text as the model wrote it, slips repaired; usually, but not certainly, a JSON object. */
   readonly argumentsJson: string;
+  /** The model wrote it into its text, where it was found. */
+  readonly recovered?: true;
 }
 
 export interface SystemMessage {

@@ -59,6 +59,54 @@ test("parallel calls run at once and their results stand in call order", async (
   );
 });
 
+test("arguments with a slip are mended, texts are read as what the tool wants, and what keeps failing is said to stop", async () => {
+  const bad = (n: number) => ({ name: "read_file", arguments: { path: n } });
+  const mended = {
+    name: "run_code",
+    arguments: "```json\n{'language':'python','code':'print ok','timeout_seconds':'7',}\n```",
+  };
+  harness.model.use(
+    turnsScript([
+      { toolCalls: [bad(1), mended] },
+      { toolCalls: [bad(2)] },
+      {
+        toolCalls: [
+          bad(3),
+          { name: "glob", arguments: "not json" },
+          { name: "read_file", arguments: { path: "../x" } },
+        ],
+      },
+      { text: "Enough." },
+    ]),
+  );
+  const task = await submit(replica, "acme", "Try again and again");
+  const events = await eventsOf(replica, "acme", task.id);
+  const results = events.flatMap(({ event }) => (event.case === "toolCallCompleted" ? [event.value] : []));
+  expect(results.map(({ errorCode }) => errorCode)).toEqual([
+    "BAD_ARGUMENTS",
+    "",
+    "BAD_ARGUMENTS",
+    "TOO_MANY_BAD_ARGUMENTS",
+    "BAD_ARGUMENTS",
+    "BAD_PATH",
+  ]);
+  expect(results[3]?.summary).toContain("call 3 of read_file in this task");
+  expect(stateName((await ended(replica, "acme", task.id)).state)).toBe("SUCCEEDED");
+});
+
+test("a call that the model wrote into its text is run as one", async () => {
+  const written = '<tool_call>{"name":"run_code","arguments":{"language":"python","code":"print found"}}</tool_call>';
+  harness.model.use(turnsScript([{ text: `I run it.\n${written}` }, { text: "It ran." }]));
+  const task = await submit(replica, "acme", "Run it");
+  const events = await eventsOf(replica, "acme", task.id);
+  const results = events.flatMap(({ event }) => (event.case === "toolCallCompleted" ? [event.value] : []));
+  expect(results.map(({ tool, errorCode }) => [tool, errorCode])).toEqual([["run_code", ""]]);
+  const done = await ended(replica, "acme", task.id);
+  expect([stateName(done.state), done.answer]).toEqual(["SUCCEEDED", "It ran."]);
+  const log = harness.peers.conversations.get(done.conversationId) ?? [];
+  expect(log.map(({ text }) => text).join("\n")).not.toContain("<tool_call>");
+});
+
 test("unknown tools, bad arguments and a sandbox that is away are results, and the loop goes on", async () => {
   harness.peers.sandboxDown = true;
   const calls = [

@@ -1,5 +1,6 @@
 import { DroverError, headOf } from "@drover/kernel";
 import { APIConnectionError, APIError } from "openai";
+import { isContextOverflow } from "./context-overflow.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
@@ -108,15 +109,6 @@ function inStream(place: Place, error: APIError): DroverError {
 
 function tooLong(message: string, cause: APIError): DroverError {
   return new DroverError("INVALID_ARGUMENT", message, { reason: "CONTEXT_LENGTH_EXCEEDED", cause });
-}
-
-const throttling = /too many (?:tokens|requests), please|rate.?limit|tokens per (?:minute|day)/i;
-const overflow =
-  /maximum context length|model's maximum context|context (?:length|window|size) (?:is |was )?exceed|exceeds? (?:the )?(?:available |maximum )?context|maximum allowed input length|prompt is too long|requested token count exceeds/i;
-
-function isContextOverflow(error: APIError): boolean {
-  if (error.code === "context_length_exceeded") return true;
-  return !throttling.test(error.message) && overflow.test(error.message);
 }
 
 function said(place: Place, error: APIError): string {

@@ -38,7 +38,7 @@ async function* streamTurn(
   parent: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
   using scope = callScope(endpoint, parent);
-  const turn = new TurnReader();
+  const turn = new TurnReader((request.tools ?? []).map(({ name }) => name));
   for await (const chunk of chunksOf(endpoint, habits, request, model, scope.signal)) yield* turn.read(chunk);
   if (!turn.finished) {
     throw new DroverError("UNAVAILABLE", `The answer of the model endpoint ${endpoint.host} ended before its end.`, {

@@ -1,4 +1,5 @@
 import { newId } from "@drover/kernel";
+import { repairedArguments } from "../arguments/repair-arguments.ts";
 import type { ToolCall } from "../message.ts";
 
 /** A piece of a tool call as providers send it; nothing about it can be relied on. */
@@ -27,7 +28,7 @@ interface Slot {
  * only, on each piece, empty on later ones, or never; and on indexes: missing, or the same for two
  * calls. A piece belongs to the call with its index, else with its id, else to the last one; it opens
  * a new call when there is none, or when a different id arrives with a name or after complete arguments.
- * Argument text is kept exactly as it came.
+ * Argument text is kept exactly as it came, but for slips that can be repaired (see {@link repairedArguments}).
  */
 export class ToolCallAssembly {
   readonly #slots: Slot[] = [];
@@ -62,7 +63,8 @@ export class ToolCallAssembly {
         callId: newId(),
         providerCallId,
         name: slot.name,
-        argumentsJson: slot.argumentsJson.trim() === "" ? "{}" : slot.argumentsJson,
+        argumentsJson:
+          slot.argumentsJson.trim() === "" ? "{}" : (repairedArguments(slot.argumentsJson) ?? slot.argumentsJson),
       });
     }
     return calls;

@@ -1,7 +1,11 @@
-import { DroverError } from "@drover/kernel";
+import { DroverError, newId } from "@drover/kernel";
 import { decisionOf } from "../decision.ts";
 import type { ModelEvent, ModelReply } from "../gateway.ts";
+import type { WrittenCall } from "../markup/family.ts";
+import { MarkupFilter, withoutMarkup } from "../markup/markup-filter.ts";
+import type { ToolCall } from "../message.ts";
 import type { ModelUsage } from "../usage.ts";
+import { ReasoningTags } from "./reasoning-tags.ts";
 import { ToolCallAssembly, type ToolCallDelta } from "./tool-call-assembly.ts";
 import { usageOf } from "./wire-usage.ts";
 
@@ -27,7 +31,9 @@ const mostCharacters = 1_300_000;
 /** Reads the chunks of one turn: turns each into events and gathers what the reply needs. */
 export class TurnReader {
   readonly #calls = new ToolCallAssembly();
-  #text = "";
+  readonly #content = new ReasoningTags();
+  readonly #offered: ReadonlySet<string>;
+  readonly #shown: MarkupFilter;
   #refusal = "";
   #reasoning = "";
   #argumentText = "";
@@ -35,6 +41,12 @@ export class TurnReader {
   #usage: ModelUsage | undefined;
   #model = "";
   #characters = 0;
+
+  /** `offered` are the names of the tools that the model was told of. */
+  constructor(offered: readonly string[]) {
+    this.#offered = new Set(offered);
+    this.#shown = new MarkupFilter(this.#offered);
+  }
 
   /**
    * The events of one chunk, in order. Only the choice 0 is read. FAILED_PRECONDITION with reason
@@ -57,13 +69,18 @@ export class TurnReader {
   /** The last event. `estimate` counts the tokens of a text; it is used when no usage was reported. */
   reply(requestedModel: string, promptTokens: () => number, estimate: (text: string) => number): ModelReply {
     const finishReason = this.#finishReason ?? "";
-    const turn = { text: this.#text, refusal: this.#refusal, toolCalls: this.#calls.finish(), finishReason };
+    const { text: whole, reasoning } = this.#content.finish();
+    const { text, calls, stripped } = withoutMarkup(whole, this.#offered);
+    const made = this.#calls.finish();
+    const toolCalls = made.length > 0 ? made : calls.map(recoveredCall);
+    const turn = { text, refusal: this.#refusal, toolCalls, finishReason };
     return {
       type: "decision",
       decision: decisionOf(turn),
-      usage: this.#usage ?? this.#estimated(promptTokens, estimate),
+      usage: this.#usage ?? this.#estimated(promptTokens, estimate, whole, reasoning),
       model: this.#model === "" ? requestedModel : this.#model,
       finishReason,
+      ...(stripped.length === 0 ? {} : { stripped }),
     };
   }
 
@@ -74,11 +91,11 @@ export class TurnReader {
       this.#reasoning += reasoning;
       yield { type: "reasoning", text: reasoning };
     }
-    const text = textOf(delta.content);
-    if (text !== "") {
-      this.#count(text);
-      this.#text += text;
-      yield { type: "text", text };
+    const content = textOf(delta.content);
+    this.#count(content);
+    for (const piece of this.#content.push(content)) {
+      const text = piece.kind === "text" ? this.#shown.push(piece.text) : piece.text;
+      if (text !== "") yield { type: piece.kind, text };
     }
     const refusal = textOf(delta.refusal);
     this.#count(refusal);
@@ -101,12 +118,22 @@ export class TurnReader {
     });
   }
 
-  #estimated(promptTokens: () => number, estimate: (text: string) => number): ModelUsage {
-    const reasoningTokens = estimate(this.#reasoning);
-    const outputTokens =
-      reasoningTokens + estimate(this.#text) + estimate(this.#refusal) + estimate(this.#argumentText);
+  #estimated(
+    promptTokens: () => number,
+    estimate: (text: string) => number,
+    text: string,
+    reasoning: string,
+  ): ModelUsage {
+    const reasoningTokens = estimate(this.#reasoning + reasoning);
+    const outputTokens = reasoningTokens + estimate(text) + estimate(this.#refusal) + estimate(this.#argumentText);
     return { inputTokens: promptTokens(), outputTokens, cachedInputTokens: 0, reasoningTokens, estimated: true };
   }
+}
+
+/** A call that stood in the text, as one that was made. */
+function recoveredCall({ name, args }: WrittenCall): ToolCall {
+  const providerCallId = `call_${newId()}`;
+  return { callId: newId(), providerCallId, name, argumentsJson: JSON.stringify(args), recovered: true };
 }
 
 /** Text as a string or as an array of text parts. */

@@ -8,6 +8,7 @@ import { conversationFault } from "../conversation-fault.ts";
 import type { ModelRequest } from "../gateway.ts";
 import type { AssistantMessage, Message } from "../message.ts";
 import type { ToolSpec } from "../tool-spec.ts";
+import { wireSchema } from "./wire-schema.ts";
 
 /**
  * The request as it goes over the wire, always streaming. Throws INVALID_ARGUMENT for messages that a
@@ -40,7 +41,7 @@ export function wireRequest(
 function wireTool(tool: ToolSpec): ChatCompletionTool {
   return {
     type: "function",
-    function: { name: tool.name, description: tool.description, parameters: { ...tool.parameters } },
+    function: { name: tool.name, description: tool.description, parameters: { ...wireSchema(tool.parameters) } },
   };
 }
 

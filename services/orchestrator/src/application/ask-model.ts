@@ -195,6 +195,13 @@ function tellThoughts(span: Span, reasoning: string, reply: ModelReply): void {
   const calls =
     decision.kind === "tool_calls" ? decision.toolCalls.map((call) => `${call.name} ${call.argumentsJson}`) : [];
   span.payload("output", redact([text, ...calls].filter((part) => part !== "").join("\n")).text);
+  const written =
+    decision.kind === "tool_calls" ? decision.toolCalls.filter(({ recovered }) => recovered === true) : [];
+  for (const { name } of written)
+    span.event("note", { text: `A call of ${name} stood in the text and was taken as one.` });
+  for (const name of reply.stripped ?? []) {
+    span.event("note", { text: `A call of ${name}, which is not on offer, stood in the text and was left out.` });
+  }
 }
 
 /** What a reply took, and what it cost where the price is known. */

@@ -115,15 +115,16 @@ function lostCalls(
 /** What becomes of each call; so many as the budget of tool calls allows are run, in call order. */
 function resolveAll(
   parts: CallParts,
-  { task }: TaskSession,
+  { task, log }: TaskSession,
   open: readonly ToolCallRecord[],
 ): ReadonlyMap<string, Resolved> {
   const { tools } = agentOf(task);
+  const misfits = log.calls.filter(isMisfit).map(({ tool }) => tool);
   let left = callsLeft(task);
   return new Map(
     open.map((call) => {
       const refused = refusalOf(call.tool, tools);
-      const resolved = refused === undefined ? resolve(parts, call) : { refused };
+      const resolved = refused === undefined ? fewMisfits(resolve(parts, call), call.tool, misfits) : { refused };
       // One that was sent and whose tool is gone, or another one now, may have happened.
       if (call.state === "DISPATCHED" && "refused" in resolved) {
         return [call.callId, { refused: unknownOutcome(call.tool) }];
@@ -135,6 +136,23 @@ function resolveAll(
       return [call.callId, resolved];
     }),
   );
+}
+
+/** Calls of a tool whose arguments do not fit are answered so often with what is wrong; then a model is told to stop. */
+const mostMisfits = 2;
+
+function isMisfit({ shown }: ToolCallRecord): boolean {
+  return /^ERROR (?:BAD_ARGUMENTS|TOO_MANY_BAD_ARGUMENTS):/.test(shown);
+}
+
+/** The refusal in other words where the tool was called like that before too often; `misfits` gets the tool of one more. */
+function fewMisfits(resolved: Resolved, tool: string, misfits: string[]): Resolved {
+  if (!("refused" in resolved) || resolved.refused.errorCode !== "BAD_ARGUMENTS") return resolved;
+  misfits.push(tool);
+  const count = misfits.filter((name) => name === tool).length;
+  if (count <= mostMisfits) return resolved;
+  const summary = `${resolved.refused.summary} These are the arguments of call ${count} of ${tool} in this task that do not fit; do not try the same again: use another tool, or answer with what you have.`;
+  return { refused: toolFailure("TOO_MANY_BAD_ARGUMENTS", summary) };
 }
 
 const noCallsLeft = "The task's budget of tool calls is used up; this call was not run.";

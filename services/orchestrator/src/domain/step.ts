@@ -64,7 +64,7 @@ export interface ToolCallRecord {
   readonly ordinal: number;
   readonly providerCallId: string;
   readonly tool: string;
-  /** Exactly what the model wrote, or what an approver put in its place; never shown to anybody but the tool and the model. */
+  /** What the model wrote, slips repaired, or what an approver put in its place; never shown to anybody but the tool and the model. */
   readonly arguments: string;
   /** SHA-256 of `arguments`, lower-case hex; an approval names it. */
   readonly argumentsHash: string;

@@ -40,6 +40,15 @@ test("good arguments reach their tool, none at all too where none are needed", (
   expect(box.resolve("list_directory", "")).toMatchObject({ args: {} });
 });
 
+test("numbers and truth values that were written as texts reach their tool as what they are", () => {
+  expect(box.resolve("run_code", '{"language":"bash","code":"5","timeout_seconds":"7"}')).toMatchObject({
+    args: { language: "bash", code: "5", timeout_seconds: 7 },
+  });
+  expect(refusal("run_code", '{"language":"bash","code":"5","timeout_seconds":"soon"}')).toContain(
+    "timeout_seconds must be integer",
+  );
+});
+
 test("what is wrong is said in words that help", () => {
   expect(refusal("nope", "{}")).toMatch(/^UNKNOWN_TOOL There is no tool "nope"; there are run_code, /);
   expect(refusal("grep", "[1]")).toMatch(/^BAD_ARGUMENTS The arguments are not one JSON object/);

@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import type { Tool, ToolBox } from "../../application/tool-ports.ts";
 import { toolFailure } from "../../domain/tool-result.ts";
 import { compiledSchema } from "../json-schema-check.ts";
+import { coercedArguments } from "./coerce-arguments.ts";
 
 /** Faults of arguments that are told at once. */
 const toldFaults = 8;
@@ -61,10 +62,10 @@ function boxOf(tools: readonly Tool[], checkOf: (tool: Tool) => ValidateFunction
       }
       const check = usable(tool, checkOf);
       if (typeof check === "string") return { refused: toolFailure("TOOL_UNUSABLE", check) };
-      if (!check(args)) {
-        return { refused: toolFailure("BAD_ARGUMENTS", `The arguments of ${name} do not fit: ${faultsOf(check)}.`) };
-      }
-      return { tool, args };
+      if (check(args)) return { tool, args };
+      const read = coercedArguments(args, tool.schema ?? tool.spec.parameters);
+      if (read !== args && check(read)) return { tool, args: read };
+      return { refused: toolFailure("BAD_ARGUMENTS", `The arguments of ${name} do not fit: ${faultsOf(check)}.`) };
     },
   };
 }
