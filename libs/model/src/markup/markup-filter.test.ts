@@ -106,7 +106,14 @@ test("every family has its case", () => {
 
 test.each(table)("%s stays in code, without tools, and goes for a tool that is not there: %s", (_family, text) => {
   const line = text.replaceAll("\n", "").replaceAll("`", "");
-  for (const kept of [`Write \`${line}\`.`, `So:\n\`\`\`\n${text.replaceAll("```", "")}\n\`\`\`\n`, `~~~\n${line}`]) {
+  for (const kept of [
+    `Write \`${line}\`.`,
+    `Write \`\` ${line} \`\`.`,
+    `A \`\`\`\`b \` ${line}\`\`\`\` c`,
+    `A \`b\` and \`${line}\`.`,
+    `So:\n\`\`\`\n${text.replaceAll("```", "")}\n\`\`\`\n`,
+    `~~~\n${line}`,
+  ]) {
     expect(filtered(kept)).toMatchObject({ text: kept, calls: [], stripped: [] });
   }
   expect(filtered(text, [], new Set())).toMatchObject({ text, calls: [] });
@@ -147,6 +154,13 @@ test("however a text is cut, the result is the same, and what was passed on is i
     }),
     { numRuns: 500 },
   );
+});
+
+test("a span that is closed, and one that the line ends, are over", () => {
+  const call = '<tool_call>{"name":"look","arguments":{}}</tool_call>';
+  for (const before of ["`a` ", "``a ` b`` ", "a ` b\n", "``\n", "```\ncode\n```\n"]) {
+    expect(filtered(`${before}${call}`)).toMatchObject({ text: before, calls: [{ name: "look" }] });
+  }
 });
 
 test("a text without an opener passes unchanged", () => {

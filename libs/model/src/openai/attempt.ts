@@ -50,13 +50,26 @@ async function oneAttempt<T>(
   using timer = abortAfter(endpoint.firstByteTimeoutMs, () =>
     timedOut(`The model endpoint ${endpoint.host} sent nothing for ${endpoint.firstByteTimeoutMs} ms.`),
   );
-  const signal = AbortSignal.any([parent, timer.signal]);
+  const signal = firstOfTwo(parent, timer.signal);
   try {
     return await work(signal);
   } catch (error) {
     throwIfAborted(signal);
     throw error;
   }
+}
+
+/**
+ * Aborts with the first of the two. A joined signal of the runtime looks at all its sources whenever it is asked, and
+ * the client asks it at each chunk. The listeners live no longer than the call, whose signal `parent` is.
+ */
+function firstOfTwo(parent: AbortSignal, other: AbortSignal): AbortSignal {
+  const controller = new AbortController();
+  for (const source of [parent, other]) {
+    if (source.aborted) controller.abort(source.reason);
+    source.addEventListener("abort", () => controller.abort(source.reason), { once: true });
+  }
+  return controller.signal;
 }
 
 /** 0.5 s doubling up to 8 s, of which a random half is waited (full jitter would allow no wait at all). */

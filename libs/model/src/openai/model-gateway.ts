@@ -38,8 +38,20 @@ async function* streamTurn(
   parent: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
   using scope = callScope(endpoint, parent);
-  const turn = new TurnReader((request.tools ?? []).map(({ name }) => name));
-  for await (const chunk of chunksOf(endpoint, habits, request, model, scope.signal)) yield* turn.read(chunk);
+  const turn = new TurnReader(request.toolChoice === "none" ? [] : (request.tools ?? []).map(({ name }) => name));
+  const opened = await openStream(endpoint, habits, request, model, scope.signal);
+  try {
+    for (let next = opened.first; next.done !== true; next = await opened.rest.next()) {
+      // `yield*` would wait three times for each event.
+      for (const event of turn.read(next.value)) yield event;
+    }
+  } catch (error) {
+    throw endpointError(endpoint, error, scope.signal);
+  } finally {
+    opened.close();
+  }
+  // The client ends the iteration without an error when the signal aborts.
+  throwIfAborted(scope.signal);
   if (!turn.finished) {
     throw new DroverError("UNAVAILABLE", `The answer of the model endpoint ${endpoint.host} ended before its end.`, {
       reason: "MODEL_STREAM_INCOMPLETE",
@@ -47,25 +59,6 @@ async function* streamTurn(
   }
   const promptTokens = () => countMessages(request.messages) + countTools(request.tools ?? []);
   yield turn.reply(model, promptTokens, countTokens);
-}
-
-async function* chunksOf(
-  endpoint: Endpoint,
-  habits: EndpointHabits,
-  request: ModelRequest,
-  model: string,
-  signal: AbortSignal,
-): AsyncGenerator<WireChunk> {
-  const opened = await openStream(endpoint, habits, request, model, signal);
-  try {
-    for (let next = opened.first; next.done !== true; next = await opened.rest.next()) yield next.value;
-  } catch (error) {
-    throw endpointError(endpoint, error, signal);
-  } finally {
-    opened.close();
-  }
-  // The client ends the iteration without an error when the signal aborts.
-  throwIfAborted(signal);
 }
 
 interface OpenedStream {
